@@ -1,0 +1,107 @@
+/**
+ * Acts: what could half-apply. Their ids name the thing that one act at a time may change (7-acts), and what goes
+ * in and comes out of them: names, ids, digests and counts, never a value, sealed or not (A11).
+ */
+import { z } from 'zod';
+import { pairKey, pairPath, type PairKey } from '../credential/credential.ts';
+import { nodeName, provisionName, type NodeName, type ProvisionName } from '../words/names.ts';
+
+/** The task queue of the controller's own acts, and its namespace. */
+export const controllerQueue = 'controller';
+export const meshNamespace = 'mesh';
+
+/** What a rotation is asked for: some credentials by key, or every one that a provider's node grants of a provision (A1.0). */
+export const rotationSelection = z.discriminatedUnion('of', [
+  z.strictObject({ of: z.literal('pairs'), pairs: z.array(pairKey).min(1).max(64) }),
+  z.strictObject({ of: z.literal('provider'), node: nodeName, provision: provisionName }),
+]);
+export type RotationSelection = z.infer<typeof rotationSelection>;
+
+export type RotationRequest = {
+  readonly selection: RotationSelection;
+  /** Who asked; shown, and written into the events. */
+  readonly person: string;
+  /** After how long a consumer that was not seen with the new credential is cut off, ms. Absent: never (S11). */
+  readonly limitMs?: number;
+};
+
+export type RotationResult = {
+  readonly act: string;
+  readonly committed: boolean;
+  readonly credentials: number;
+  /** How many of them had an overlap: old and new both worked until the consumer was seen with the new one. */
+  readonly overlapping: number;
+  /** Without overlap: the longest time, ms, in which only one end had the new credential. 0 when all overlapped. */
+  readonly windowMs: number;
+  /** Sessions that were ended because they outlived the grace (S11). */
+  readonly sessionsEnded: number;
+  /** Consumers that were withdrawn from although they were not seen with the new one, because the limit passed. */
+  readonly cutOff: readonly string[];
+};
+
+export type PushRequest = {
+  /** Absent: every node that has joined. */
+  readonly nodes?: readonly NodeName[];
+  readonly person: string;
+};
+
+export type PushResult = {
+  readonly act: string;
+  /** Nodes that got a message, and nodes whose last message already said the same (D7). */
+  readonly sent: number;
+  readonly alreadySent: number;
+  readonly applied: number;
+  /** Bounded: at most ten of each are named, `…Count` says how many there are. */
+  readonly failed: readonly NodeName[];
+  readonly failedCount: number;
+  readonly unresolvable: readonly NodeName[];
+  readonly unresolvableCount: number;
+  readonly secretsMade: number;
+};
+
+export type EnrolRequest = { readonly node: NodeName; readonly tokenId: string; readonly expiresInMs: number; readonly person: string };
+export type EnrolResult = { readonly act: string; readonly node: NodeName; readonly joined: boolean };
+
+/** A1: one workflow id per thing rotated, so that two acts over the same one are impossible. */
+export function rotationId(selection: RotationSelection, hash: (text: string) => string): string {
+  if (selection.of === 'provider') return `rotate/${selection.node}/${selection.provision}`;
+  const [only, second] = selection.pairs;
+  if (only !== undefined && second === undefined) return `rotate/${pairPath(only)}`;
+  return `rotate/selection/${hash(selection.pairs.map(pairPath).toSorted().join('\n')).slice(0, 32)}`;
+}
+
+/** A7: named after the list of nodes, so that asking again for the same push attaches to it (A16). */
+export function pushId(nodes: readonly NodeName[] | undefined, hash: (text: string) => string): string {
+  return nodes === undefined ? 'push/all' : `push/${hash(nodes.toSorted().join('\n')).slice(0, 32)}`;
+}
+
+export function enrolId(node: NodeName): string {
+  return `enrol/${node}`;
+}
+
+const consumerOf = (key: PairKey): string => `${key.consumerModule}@${key.consumerNode}${key.local === undefined ? '' : ` (${key.local})`}`;
+
+/** A12: what a rotation is called where people see it. */
+export function rotationSummary(selection: RotationSelection): string {
+  if (selection.of === 'provider') return `Rotate every ${selection.provision} credential that ${selection.node} grants`;
+  const [only, second] = selection.pairs;
+  if (only !== undefined && second === undefined) return `Rotate ${only.provision} for ${consumerOf(only)}`;
+  return `Rotate ${selection.pairs.length} credentials: ${selection.pairs.slice(0, 3).map(consumerOf).join(', ')}${selection.pairs.length > 3 ? ', …' : ''}`;
+}
+
+export function pushSummary(nodes: readonly NodeName[] | undefined): string {
+  if (nodes === undefined) return 'Push what is declared to every node';
+  const named = nodes.slice(0, 5).join(', ');
+  return `Push what is declared to ${named}${nodes.length > 5 ? ` and ${nodes.length - 5} more` : ''}`;
+}
+
+export function enrolSummary(node: NodeName): string {
+  return `Enrol ${node}`;
+}
+
+/** Where a rotation's provider nodes and provisions are, for people's filters (A12). */
+export function rotationNodes(selection: RotationSelection): { readonly node: NodeName; readonly provision: ProvisionName } | undefined {
+  if (selection.of === 'provider') return selection;
+  const [first] = selection.pairs;
+  return first === undefined ? undefined : { node: first.consumerNode, provision: first.provision };
+}
