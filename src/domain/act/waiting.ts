@@ -1,0 +1,67 @@
+/** What an act still waits for, in words: pure judgements over rows, so that text, status and workflow agree (A1.4, D23). */
+import type { PairKey } from '../credential/credential.ts';
+import type { GranterEntry, Outcome } from '../report/report.ts';
+import type { NodeName } from '../words/names.ts';
+
+/** current and applied is the only good answer; everything else is waited for or is a failure (D23). */
+export type Arrival = 'applied' | 'failed' | 'refused' | 'waiting';
+
+/** Whether a node's last report says that what was last sent to it is so. */
+export function arrivalOf(
+  sent: { readonly digest: string } | undefined,
+  reported: { readonly digest: string | undefined; readonly outcome: Outcome } | undefined,
+): Arrival {
+  if (sent === undefined || reported === undefined || reported.digest !== sent.digest) return 'waiting';
+  switch (reported.outcome) {
+    case 'applied':
+    case 'failed':
+    case 'refused':
+      return reported.outcome;
+    case 'idle':
+      return 'waiting';
+  }
+}
+
+export type Granted = { readonly key: PairKey; readonly generation: number };
+type Entry = Pick<GranterEntry, 'node' | 'module' | 'local' | 'generation' | 'state' | 'seen' | 'sessionsEnded' | 'fault'> & {
+  readonly provider: NodeName;
+};
+
+/** The granter's word about one credential's generation, if it gave any. */
+export function entryOf<E extends Entry>(entries: readonly E[], { key, generation }: Granted): E | undefined {
+  return entries.find(
+    (entry) =>
+      entry.provider === key.providerNode &&
+      entry.node === key.consumerNode &&
+      entry.module === key.consumerModule &&
+      entry.local === key.local &&
+      entry.generation === generation,
+  );
+}
+
+const consumerOf = ({ key }: Granted): string =>
+  `${key.consumerModule}@${key.consumerNode}${key.local === undefined ? '' : ` (${key.local})`}`;
+
+/** What keeps a new generation from being usable at the provider; empty when its login exists. */
+export function waitsForGrant(entries: readonly Entry[], wanted: readonly Granted[]): readonly string[] {
+  return wanted.flatMap((one) => {
+    const entry = entryOf(entries, one);
+    if (entry?.state === 'granted') return [];
+    const fault = entry?.state === 'fault' ? `: ${entry.fault ?? 'it gave no reason'}` : '';
+    return [`${one.key.providerNode} to grant ${one.key.provision} to ${consumerOf(one)}${fault}`];
+  });
+}
+
+/** Consumers that the provider has not seen with the new generation yet. */
+export function waitsForUse(entries: readonly Entry[], wanted: readonly Granted[]): readonly string[] {
+  return wanted.flatMap((one) => ((entryOf(entries, one)?.seen ?? 0) > 0 ? [] : [`${consumerOf(one)} to connect with its new ${one.key.provision} credential`]));
+}
+
+/** Old generations whose login the provider has not ended yet. */
+export function waitsForEnd(entries: readonly Entry[], old: readonly Granted[]): readonly string[] {
+  return old.flatMap((one) => {
+    const entry = entryOf(entries, one);
+    if (entry === undefined || entry.state === 'withdrawn') return [];
+    return [`${one.key.providerNode} to end the old ${one.key.provision} login of ${consumerOf(one)}`];
+  });
+}
