@@ -59,7 +59,12 @@ export type PushResult = {
   readonly secretsMade: number;
 };
 
-export type EnrolRequest = { readonly node: NodeName; readonly tokenId: string; readonly expiresInMs: number; readonly person: string };
+export type EnrolRequest = {
+  readonly node: NodeName;
+  readonly tokenId: string;
+  readonly expiresInMs: number;
+  readonly person: string;
+};
 export type EnrolResult = { readonly act: string; readonly node: NodeName; readonly joined: boolean };
 
 /** A1: one workflow id per thing rotated, so that two acts over the same one are impossible. */
@@ -79,11 +84,13 @@ export function enrolId(node: NodeName): string {
   return `enrol/${node}`;
 }
 
-const consumerOf = (key: PairKey): string => `${key.consumerModule}@${key.consumerNode}${key.local === undefined ? '' : ` (${key.local})`}`;
+const consumerOf = (key: PairKey): string =>
+  `${key.consumerModule}@${key.consumerNode}${key.local === undefined ? '' : ` (${key.local})`}`;
 
 /** A12: what a rotation is called where people see it. */
 export function rotationSummary(selection: RotationSelection): string {
-  if (selection.of === 'provider') return `Rotate every ${selection.provision} credential that ${selection.node} grants`;
+  if (selection.of === 'provider')
+    return `Rotate every ${selection.provision} credential that ${selection.node} grants`;
   const [only, second] = selection.pairs;
   if (only !== undefined && second === undefined) return `Rotate ${only.provision} for ${consumerOf(only)}`;
   return `Rotate ${selection.pairs.length} credentials: ${selection.pairs.slice(0, 3).map(consumerOf).join(', ')}${selection.pairs.length > 3 ? ', …' : ''}`;
@@ -100,7 +107,9 @@ export function enrolSummary(node: NodeName): string {
 }
 
 /** Where a rotation's provider nodes and provisions are, for people's filters (A12). */
-export function rotationNodes(selection: RotationSelection): { readonly node: NodeName; readonly provision: ProvisionName } | undefined {
+export function rotationNodes(
+  selection: RotationSelection,
+): { readonly node: NodeName; readonly provision: ProvisionName } | undefined {
   if (selection.of === 'provider') return selection;
   const [first] = selection.pairs;
   return first === undefined ? undefined : { node: first.consumerNode, provision: first.provision };

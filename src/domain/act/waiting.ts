@@ -23,7 +23,10 @@ export function arrivalOf(
 }
 
 export type Granted = { readonly key: PairKey; readonly generation: number };
-type Entry = Pick<GranterEntry, 'node' | 'module' | 'local' | 'generation' | 'state' | 'seen' | 'sessionsEnded' | 'fault'> & {
+type Entry = Pick<
+  GranterEntry,
+  'node' | 'module' | 'local' | 'generation' | 'state' | 'seen' | 'sessionsEnded' | 'fault'
+> & {
   readonly provider: NodeName;
 };
 
@@ -54,7 +57,11 @@ export function waitsForGrant(entries: readonly Entry[], wanted: readonly Grante
 
 /** Consumers that the provider has not seen with the new generation yet. */
 export function waitsForUse(entries: readonly Entry[], wanted: readonly Granted[]): readonly string[] {
-  return wanted.flatMap((one) => ((entryOf(entries, one)?.seen ?? 0) > 0 ? [] : [`${consumerOf(one)} to connect with its new ${one.key.provision} credential`]));
+  return wanted.flatMap((one) =>
+    (entryOf(entries, one)?.seen ?? 0) > 0
+      ? []
+      : [`${consumerOf(one)} to connect with its new ${one.key.provision} credential`],
+  );
 }
 
 /** Old generations whose login the provider has not ended yet. */

@@ -10,9 +10,13 @@ export const nodePath = z
   .string()
   .max(1024)
   // oxlint-disable-next-line no-control-regex -- a control character in a path is exactly what is refused
-  .refine((path) => /^(\/[^/\u0000-\u001f]+)+$/.test(path) && !path.split('/').some((part) => part === '.' || part === '..'), {
-    error: (issue) => `${JSON.stringify(issue.input)} is not a path inside the node's root: write it absolute, without "." and ".." parts or a trailing slash`,
-  });
+  .refine(
+    (path) => /^(\/[^/\u0000-\u001f]+)+$/.test(path) && !path.split('/').some((part) => part === '.' || part === '..'),
+    {
+      error: (issue) =>
+        `${JSON.stringify(issue.input)} is not a path inside the node's root: write it absolute, without "." and ".." parts or a trailing slash`,
+    },
+  );
 
 export const mode = z.string().regex(/^0[0-7]{3}$/, { error: 'a mode is written as four octal digits, like "0644"' });
 const owner = z.string().regex(/^[a-z_][a-z0-9_-]{0,31}$/, { error: 'an owner is the name of a user of the node' });
@@ -76,10 +80,19 @@ export const processResource = z.strictObject({
   restartOn: z.array(nodePath),
   stop: z.strictObject({ signal: z.enum(['SIGTERM', 'SIGINT', 'SIGQUIT', 'SIGHUP']), waitMs: z.int() }),
   ready: z
-    .union([z.strictObject({ port: z.string() }), z.strictObject({ file: nodePath }), z.strictObject({ log: z.string() })])
+    .union([
+      z.strictObject({ port: z.string() }),
+      z.strictObject({ file: nodePath }),
+      z.strictObject({ log: z.string() }),
+    ])
     .optional(),
 });
-export const resource = z.discriminatedUnion('kind', [directoryResource, fileResource, secretResource, processResource]);
+export const resource = z.discriminatedUnion('kind', [
+  directoryResource,
+  fileResource,
+  secretResource,
+  processResource,
+]);
 export type Resource = z.infer<typeof resource>;
 export type DirectoryResource = z.infer<typeof directoryResource>;
 export type FileResource = z.infer<typeof fileResource>;

@@ -60,5 +60,12 @@ export type RefusalKind = keyof typeof refusalKinds;
 
 /** Tells a refusal from any other answer of an operation. */
 export function isRefusal(answer: unknown): answer is Refusal {
-  return typeof answer === 'object' && answer !== null && 'kind' in answer && 'what' in answer && 'why' in answer && 'next' in answer;
+  return (
+    typeof answer === 'object' &&
+    answer !== null &&
+    'kind' in answer &&
+    'what' in answer &&
+    'why' in answer &&
+    'next' in answer
+  );
 }

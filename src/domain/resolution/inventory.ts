@@ -22,7 +22,10 @@ export type Protocol = 'tcp' | 'udp';
 /** A module as it was added: the manifest, and the content of each file that its resources take `from` its folder. */
 export type CatalogueModule = {
   readonly manifest: Manifest;
-  readonly files: ReadonlyMap<string, { readonly content: string; readonly encoding: 'utf8' | 'base64'; readonly mode: string }>;
+  readonly files: ReadonlyMap<
+    string,
+    { readonly content: string; readonly encoding: 'utf8' | 'base64'; readonly mode: string }
+  >;
 };
 
 /** A port the mesh assigned on a machine, or a fixed one that is claimed (M17–M19). */

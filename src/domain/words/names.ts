@@ -12,7 +12,8 @@ export function notAName(what: string, text: string): string {
   return `${JSON.stringify(text)} is not a ${what} name: write 1 to 63 lower-case letters, digits and inner hyphens`;
 }
 
-const named = (what: string) => z.string().refine((text) => name.test(text), { error: (issue) => notAName(what, String(issue.input)) });
+const named = (what: string) =>
+  z.string().refine((text) => name.test(text), { error: (issue) => notAName(what, String(issue.input)) });
 
 export const nodeName = named('node').brand<'NodeName'>();
 export const moduleName = named('module').brand<'ModuleName'>();
