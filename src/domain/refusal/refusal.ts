@@ -55,6 +55,8 @@ export const refusalKinds = {
   'token-invalid': 3,
   'enrolment-refused': 3,
   'nothing-to-do': 3,
+  'program-missing': 3,
+  'port-taken': 3,
 } as const satisfies Readonly<Record<string, 3 | 4>>;
 export type RefusalKind = keyof typeof refusalKinds;
 
