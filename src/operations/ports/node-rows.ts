@@ -51,8 +51,7 @@ export type ForeignKey = { readonly node: NodeName; readonly key: 'identity' | '
 
 export type NodeReads = {
   nodeRows(nodes?: readonly NodeName[]): Promise<readonly NodeRow[]>;
-};
-export type SealingKeyReads = {
+  /** Of those of these nodes that have proven one. */
   sealingKeys(nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, Uint8Array>>;
 };
 export type NodeRows = NodeReads & {

@@ -49,5 +49,9 @@ export type EventRow = NewEvent & {
 };
 export type EventReads = {
   /** The newest first; `before` is an id to go on from. */
-  eventRows(page: { readonly limit: number; readonly before?: number; readonly about?: string }): Promise<readonly EventRow[]>;
+  eventRows(page: {
+    readonly limit: number;
+    readonly before?: number;
+    readonly about?: string;
+  }): Promise<readonly EventRow[]>;
 };
