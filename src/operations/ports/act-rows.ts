@@ -4,10 +4,10 @@ import type { Detail } from './work.ts';
 /** preparing: nothing changed yet. committed: there is only forward. The others are ends. */
 export type ActStage = 'preparing' | 'committed' | 'closed' | 'abandoned' | 'failed';
 
-/** Who acts: the act's own id (the first execution's run id), and the person who asked for it. */
-export type Acting = { readonly act: string; readonly person: string };
-
-export type NewAct = Acting & {
+export type NewAct = {
+  /** The act's own id: the first execution's run id. */
+  readonly act: string;
+  readonly person: string;
   /** Names the thing that one act at a time may change. */
   readonly workflowId: string;
   readonly kind: string;

@@ -51,7 +51,8 @@ export type ForeignKey = { readonly node: NodeName; readonly key: 'identity' | '
 
 export type NodeReads = {
   nodeRows(nodes?: readonly NodeName[]): Promise<readonly NodeRow[]>;
-  /** Of those of these nodes that have proven one. */
+};
+export type SealingKeyReads = {
   sealingKeys(nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, Uint8Array>>;
 };
 export type NodeRows = NodeReads & {

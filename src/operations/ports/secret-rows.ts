@@ -6,8 +6,10 @@ export type Origin = 'made' | 'accepted';
 export type NewPairGeneration = {
   readonly key: PairKey;
   readonly generation: number;
-  readonly stage: 'arriving' | 'current';
+  readonly stage: Stage;
   readonly origin: Origin;
+  /** What becomes of the generations before it, in the same transaction. */
+  readonly earlier: 'kept' | 'withdrawn';
   readonly consumer: SealedCopy;
   readonly provider: SealedCopy;
   readonly operator?: SealedCopy;
@@ -19,7 +21,6 @@ export type NewOwnSecret = {
   readonly operator?: SealedCopy;
 };
 export type PairGeneration = { readonly key: PairKey; readonly generation: number; readonly stage: Stage };
-export type PairStageChange = PairGeneration;
 
 export type PairSecretRow = PairGeneration & {
   readonly origin: Origin;
@@ -37,22 +38,16 @@ export type OwnSecretRow = {
 };
 
 export type SecretRows = {
-  /** What is there already stays as it is (S3). Answers those that are new. */
+  /** Earlier generations go as each says; what is there already stays as it is (S3). Answers those that are new. */
   insertPairGenerations(act: string, generations: readonly NewPairGeneration[]): Promise<readonly PairGeneration[]>;
-  changePairStages(changes: readonly PairStageChange[]): Promise<void>;
   /** The generations that this act made. */
   pairSecretsMadeBy(act: string): Promise<readonly PairSecret[]>;
-  /** Every generation that is not withdrawn of each credential that this act made a generation of. */
-  pairSecretsBesides(act: string): Promise<readonly PairSecret[]>;
   /** For the credentials of this act: current → leaving, arriving → current. Answers how many arrived. */
   handOverPairs(act: string): Promise<number>;
   /** For the credentials of this act: leaving → withdrawn. Answers those withdrawn. */
   withdrawLeavingPairs(act: string): Promise<readonly PairGeneration[]>;
-  /**
-   * New ones, and made ones that were sealed to another key or are to be replaced; never twice by one act, never an accepted one
-   * (S10). Answers which.
-   */
-  putOwnSecrets(act: string, secrets: readonly NewOwnSecret[], replace: boolean): Promise<readonly OwnKey[]>;
+  /** New ones, and made ones that were sealed to another key; never twice by one act, never an accepted one (S10). Answers which. */
+  putOwnSecrets(act: string, secrets: readonly NewOwnSecret[]): Promise<readonly OwnKey[]>;
 };
 export type SecretReads = {
   /** Every generation, withdrawn ones included. */

@@ -1,0 +1,67 @@
+/**
+ * An act's own record: what the store knows of it, and so what happened. Each function of a record is one transaction,
+ * idempotent by the act's id.
+ */
+import type { ActRow, ActRows, LockRows, NewAct } from '../ports/act-rows.ts';
+import { controller, type Detail, type EventRows, type Reads, type Writes } from '../ports/work.ts';
+
+type ActStore = Writes<ActRows & LockRows & EventRows> & Reads<Pick<ActRows, 'actRow'>>;
+
+/** The records of acts, over a store. */
+export function actRecords(store: ActStore) {
+  return {
+    /** Records that an act began, once however often it is called; answers its row as it now is. */
+    begin: (act: NewAct): Promise<ActRow> =>
+      store.write(act.person, async (tx) => {
+        if (await tx.insertAct(act)) {
+          await tx.event({
+            kind: 'act-started',
+            about: act.workflowId,
+            detail: { act: act.act, summary: act.summary },
+          });
+        }
+        return heldAct(tx, act.act);
+      }),
+
+    read: (act: string): Promise<ActRow | undefined> => store.read((view) => view.actRow(act)),
+
+    /** Adds to what is kept of an act; its stage stays. Names, numbers and digests only (A11). */
+    note: (act: string, detail: Detail): Promise<void> =>
+      store.write(controller, async (tx) => {
+        const { stage } = await heldAct(tx, act);
+        await tx.setActStage(act, stage, detail);
+      }),
+
+    /** Ends an act and gives back every credential it held, so that no lock outlives it. The first end stands. */
+    end: (act: string, stage: 'closed' | 'failed', detail: Detail = {}): Promise<void> =>
+      store.write(controller, async (tx) => {
+        const row = await heldAct(tx, act);
+        await tx.deleteLocks(act);
+        if (row.endedAt !== undefined) return;
+        await tx.setActStage(act, stage, detail);
+        await tx.event({ kind: `act-${stage}`, about: row.workflowId, person: row.person, detail: { act } });
+      }),
+
+    /**
+     * Says whether the act's commit happened, and when it did not, sees to it that it never will: a late attempt of the
+     * committing step finds the act abandoned. So what is undone after this answer stays undone.
+     */
+    settle: (act: string): Promise<'committed' | 'abandoned'> =>
+      store.write(controller, async (tx) => {
+        const row = await heldAct(tx, act);
+        if (row.committedAt !== undefined) return 'committed';
+        if (row.endedAt !== undefined) return 'abandoned';
+        await tx.deleteLocks(act);
+        await tx.setActStage(act, 'abandoned', {});
+        await tx.event({ kind: 'act-abandoned', about: row.workflowId, person: row.person, detail: { act } });
+        return 'abandoned';
+      }),
+  };
+}
+
+/** The act's row, held until the transaction ends. That it is there is the caller's duty: an act begins before it acts. */
+export async function heldAct(tx: ActRows, act: string): Promise<ActRow> {
+  const row = await tx.holdAct(act);
+  if (row === undefined) throw new Error(`act ${act} was never begun`);
+  return row;
+}

@@ -1,0 +1,92 @@
+/** What acts compose from, what was sent, and what came back: each function one transaction or one snapshot. */
+import type { GranterEntry } from '../../domain/report/report.ts';
+import type { Inventory } from '../../domain/resolution/inventory.ts';
+import type { ModuleName, NodeName, ProvisionName } from '../../domain/words/names.ts';
+import type {
+  InventoryReads,
+  NewSent,
+  ReportReads,
+  ReportRow,
+  SentReads,
+  SentRow,
+  SentRows,
+} from '../ports/declaration-rows.ts';
+import type { SealingKeyReads } from '../ports/node-rows.ts';
+import { controller, type EventRows, type Reads, type ReadsNumbered, type Writes } from '../ports/work.ts';
+
+export type Snapshot = {
+  readonly inventory: Inventory;
+  /** What each node was last sent. */
+  readonly sent: ReadonlyMap<NodeName, SentRow>;
+};
+export type GrantsOf = { readonly node: NodeName; readonly module: ModuleName; readonly provision: ProvisionName };
+export type GrantEntry = GranterEntry & {
+  readonly provider: NodeName;
+  readonly providerModule: ModuleName;
+  readonly provision: ProvisionName;
+};
+
+type View = InventoryReads & SentReads & ReportReads & SealingKeyReads;
+
+/** The records of declarations, over a store. */
+export function declarationRecords(store: Reads<View> & ReadsNumbered<View> & Writes<SentRows & EventRows>) {
+  return {
+    /** A number that rises in the order of the snapshots, and the snapshot it belongs to: taken in one transaction (D4). */
+    numbered: (): Promise<Snapshot & { readonly number: number }> =>
+      store.readNumbered(async (view, number) => ({ ...(await snapshotOf(view)), number })),
+
+    snapshot: (): Promise<Snapshot> => store.read(snapshotOf),
+
+    /** Records what the stream has acknowledged; a number that is not higher than the kept one changes nothing. */
+    recordSent: (sent: NewSent): Promise<void> => recordAll(store, [sent]),
+    recordAllSent: (sent: readonly NewSent[]): Promise<void> => recordAll(store, sent),
+
+    /** What was last sent to these nodes; a node that was sent nothing is not in it. */
+    sentTo: (nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, SentRow>> =>
+      store.read(async (view) => byNode(await view.sentRows(nodes))),
+
+    /** The last report of each; a node that never spoke is not in it. */
+    reportsOf: (nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, ReportRow>> =>
+      store.read(async (view) => byNode(await view.reportRows(nodes))),
+
+    /** What the granters of these providers last said of each credential. */
+    granterEntries: (providers: readonly GrantsOf[]): Promise<readonly GrantEntry[]> =>
+      store.read(async (view) => {
+        const asked = new Set(providers.map(grantsKey));
+        const rows = await view.granterRows([...new Set(providers.map(({ node }) => node))]);
+        return rows
+          .filter((row) => asked.has(grantsKey(row)))
+          .flatMap((row) =>
+            row.status.entries.map((entry) => ({
+              ...entry,
+              provider: row.node,
+              providerModule: row.module,
+              provision: row.provision,
+            })),
+          );
+      }),
+
+    /** The sealing keys of those of these nodes that have one. */
+    sealingKeys: (nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, Uint8Array>> =>
+      store.read((view) => view.sealingKeys(nodes)),
+  };
+}
+
+async function snapshotOf(view: View): Promise<Snapshot> {
+  return { inventory: await view.inventory(), sent: byNode(await view.sentRows()) };
+}
+
+function recordAll(store: Writes<SentRows & EventRows>, sent: readonly NewSent[]): Promise<void> {
+  return store.write(controller, async (tx) => {
+    const recorded = new Set(await tx.putSent(sent));
+    await tx.events(
+      sent
+        .filter(({ node }) => recorded.has(node))
+        .map(({ node, digest, number }) => ({ kind: 'declaration-sent', about: node, detail: { digest, number } })),
+    );
+  });
+}
+
+const byNode = <Row extends { readonly node: NodeName }>(rows: readonly Row[]): ReadonlyMap<NodeName, Row> =>
+  new Map(rows.map((row) => [row.node, row]));
+const grantsKey = ({ node, module, provision }: GrantsOf): string => `${node}/${module}/${provision}`;
