@@ -37,6 +37,9 @@ export type RotationResult = {
   readonly sessionsEnded: number;
   /** Consumers that were withdrawn from although they were not seen with the new one, because the limit passed. */
   readonly cutOff: readonly string[];
+  /** When both generations of every overlapping credential worked, and when the old ones began to be withdrawn; the controller's clock. */
+  readonly overlapFrom?: string;
+  readonly overlapUntil?: string;
 };
 
 export type PushRequest = {

@@ -9,7 +9,7 @@ export type Arrival = 'applied' | 'failed' | 'refused' | 'waiting';
 /** Whether a node's last report says that what was last sent to it is so. */
 export function arrivalOf(
   sent: { readonly digest: string } | undefined,
-  reported: { readonly digest: string | undefined; readonly outcome: Outcome } | undefined,
+  reported: { readonly digest?: string | undefined; readonly outcome: Outcome } | undefined,
 ): Arrival {
   if (sent === undefined || reported === undefined || reported.digest !== sent.digest) return 'waiting';
   switch (reported.outcome) {

@@ -1,0 +1,48 @@
+/** Waiting inside an activity: heartbeats, looks at the rows, sleeps until something was reported. */
+import { CancelledFailure, Context } from '@temporalio/activity';
+import type { Wakes } from './ports.ts';
+
+/** How long to sleep at most between two looks: the announcement of a report may be lost, its row is not. */
+const lookAgainMs = 1000;
+
+/**
+ * Calls `look` until it answers something, woken by reports; heartbeats what it waits for.
+ * Survives any restart, since each look reads rows alone. Ends by cancellation with CancelledFailure.
+ */
+export async function untilReported<T>(
+  wakes: Wakes,
+  look: () => Promise<{ done: T } | { waitsFor: readonly string[] }>,
+  say: (waitsFor: readonly string[]) => Promise<void>,
+): Promise<T> {
+  const context = Context.current();
+  let said = '';
+  for (;;) {
+    const since = wakes.now();
+    const seen = await look();
+    if ('done' in seen) {
+      if (said !== '') await say([]);
+      return seen.done;
+    }
+    const words = seen.waitsFor.join('; ');
+    context.heartbeat(words.slice(0, 500));
+    if (words !== said) {
+      await say(seen.waitsFor.slice(0, 20));
+      said = words;
+    }
+    await Promise.race([wakes.after(since, lookAgainMs), context.cancelled]);
+    if (context.cancellationSignal.aborted) throw new CancelledFailure('the wait was cancelled');
+  }
+}
+
+/** Runs `work` over all of `items`, a bounded number at once, heartbeating as they end. */
+export async function eachOf<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
+  const context = Context.current();
+  const left = [...items];
+  const lane = async (): Promise<void> => {
+    for (let item = left.shift(); item !== undefined; item = left.shift()) {
+      await work(item);
+      context.heartbeat(`${items.length - left.length} of ${items.length}`);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(atOnce, items.length) }, lane));
+}

@@ -1,0 +1,28 @@
+import type { Wakes } from '../activities/ports.ts';
+
+/** Counts reports and wakes who waits for the next one; one for a worker's whole process. */
+export function createWakes(): Wakes & { wake(): void } {
+  let count = 0;
+  let waiting: (() => void)[] = [];
+  return {
+    now: () => count,
+    wake() {
+      count += 1;
+      const woken = waiting;
+      waiting = [];
+      for (const resolve of woken) resolve();
+    },
+    after(since, withinMs) {
+      if (count > since) return Promise.resolve();
+      return new Promise((resolve) => {
+        const timer = setTimeout(done, withinMs);
+        function done(): void {
+          clearTimeout(timer);
+          waiting = waiting.filter((other) => other !== done);
+          resolve();
+        }
+        waiting.push(done);
+      });
+    },
+  };
+}

@@ -1,0 +1,4 @@
+/** Every act the controller's workers run; what the workflow bundle is made from. */
+export { enrolNode } from './enrol-node.ts';
+export { pushNodes } from './push-nodes.ts';
+export { rotateCredential } from './rotate-credential.ts';
