@@ -1,0 +1,118 @@
+/**
+ * A connection to the bus. It is kept for ever: a server that is away is tried again with growing pauses, and every
+ * status is read, since a forbidden `publish` is told there and nowhere else.
+ */
+import { connect, DebugEvents, Events, jwtAuthenticator, type NatsConnection, type Status } from 'nats';
+import { assertNever } from '../domain/words/invariant.ts';
+import type { Seed } from './seed.ts';
+
+/** Who one is on the bus: a user's JWT, the seed that proves it, and the inbox that its JWT allows. */
+export type BusCredential = { readonly jwt: string; readonly seed: Seed; readonly inbox: string };
+
+/** What happened to a connection. `denied`: a publish or subscribe that the JWT forbids, with its subject. */
+export type BusStatus =
+  | { readonly kind: 'disconnected' | 'reconnecting' | 'reconnected' | 'error'; readonly detail: string }
+  | { readonly kind: 'denied'; readonly operation: string; readonly subject: string };
+
+export type BusConnection = {
+  /** For the files of this folder alone; everybody else calls their functions. */
+  readonly nats: NatsConnection;
+  isConnected(): boolean;
+  /** Calls back at each status until the returned function is called. */
+  onStatus(heard: (status: BusStatus) => void): () => void;
+  /** Ends subscriptions, sends what is buffered, and closes. Safe to repeat; a server that is away is not waited for. */
+  close(): Promise<void>;
+  /** Settles when the connection is closed, with the reason if it was not asked for. */
+  readonly closed: Promise<Error | undefined>;
+};
+
+/** The pause before the n-th attempt to reconnect (from 1): 100 ms doubled each time up to 10 s, and half of it at random, so that a thousand hosts do not come back at once. */
+export function reconnectDelayMs(attempt: number, random: () => number = Math.random): number {
+  const whole = Math.min(10_000, 100 * 2 ** Math.min(attempt - 1, 20));
+  return whole / 2 + random() * (whole / 2);
+}
+
+/**
+ * Connects. `name` is shown in the server's lists. Rejects when the first connection fails, unless `patient`: then it
+ * waits for the server for as long as it takes. Later losses are always waited out, refusals too: a credential that
+ * was taken may be given again, and the pauses keep that cheap.
+ */
+export async function connectBus(to: {
+  readonly servers: readonly string[];
+  readonly name: string;
+  readonly credential: BusCredential;
+  readonly patient?: boolean;
+  readonly onStatus?: (status: BusStatus) => void;
+}): Promise<BusConnection> {
+  let attempt = 0;
+  const nats = await to.credential.seed.reveal((text) =>
+    connect({
+      servers: [...to.servers],
+      name: to.name,
+      authenticator: jwtAuthenticator(to.credential.jwt, text),
+      inboxPrefix: to.credential.inbox,
+      maxReconnectAttempts: -1,
+      waitOnFirstConnect: to.patient ?? false,
+      ignoreAuthErrorAbort: true,
+      reconnectDelayHandler: () => reconnectDelayMs((attempt += 1)),
+      pingInterval: 20_000,
+      timeout: 5_000,
+      noAsyncTraces: true,
+    }),
+  );
+  const listeners = new Set<(status: BusStatus) => void>();
+  if (to.onStatus !== undefined) listeners.add(to.onStatus);
+  let connected = true;
+  void followStatus(nats, (status) => {
+    if (status.kind === 'disconnected') connected = false;
+    if (status.kind === 'reconnected') [connected, attempt] = [true, 0];
+    for (const listener of listeners) listener(status);
+  });
+  const closed = nats.closed().then((reason) => reason ?? undefined);
+  return {
+    nats,
+    isConnected: () => connected && !nats.isClosed(),
+    onStatus(heard) {
+      listeners.add(heard);
+      return () => listeners.delete(heard);
+    },
+    async close() {
+      if (nats.isClosed()) return;
+      // Draining waits for the server's word, which does not come while it is away.
+      if (connected) await nats.drain().catch(() => nats.close());
+      else await nats.close();
+    },
+    closed,
+  };
+}
+
+async function followStatus(nats: NatsConnection, tell: (status: BusStatus) => void): Promise<void> {
+  for await (const status of nats.status()) {
+    const told = statusOf(status);
+    if (told !== undefined) tell(told);
+  }
+}
+
+function statusOf(status: Status): BusStatus | undefined {
+  const detail = typeof status.data === 'object' ? JSON.stringify(status.data) : String(status.data);
+  switch (status.type) {
+    case Events.Disconnect:
+      return { kind: 'disconnected', detail };
+    case Events.Reconnect:
+      return { kind: 'reconnected', detail };
+    case Events.Error:
+      if (status.permissionContext === undefined) return { kind: 'error', detail };
+      return { kind: 'denied', ...status.permissionContext };
+    case DebugEvents.Reconnecting:
+      return { kind: 'reconnecting', detail };
+    // The client acts on these by itself; what follows from them is one of the above.
+    case Events.Update:
+    case Events.LDM:
+    case DebugEvents.PingTimer:
+    case DebugEvents.StaleConnection:
+    case DebugEvents.ClientInitiatedReconnect:
+      return undefined;
+    default:
+      return assertNever(status.type);
+  }
+}
