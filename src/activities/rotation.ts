@@ -6,7 +6,7 @@ import { z } from 'zod';
 import type { RotationRequest, RotationResult } from '../domain/act/act.ts';
 import { arrivalOf, entryOf, waitsForEnd, waitsForGrant, waitsForUse, type Granted } from '../domain/act/waiting.ts';
 import { pairPath, pairKey, type PairKey } from '../domain/credential/credential.ts';
-import { selectForRotation } from '../domain/credential/rotation.ts';
+import { selectForRotation } from '../domain/credential/select-for-rotation.ts';
 import { resolve } from '../domain/resolution/resolve.ts';
 import type { NodeName } from '../domain/words/names.ts';
 import { refuse } from './faults.ts';
