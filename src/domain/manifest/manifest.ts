@@ -72,7 +72,10 @@ export const imageReference = z.union([
   z.strictObject({ reference: z.string() }),
 ]);
 /** What a container publishes: one of the module's `listens`, or a mapping written the long way and left as it is (M20). */
-export const publication = z.union([z.strictObject({ listens: partName }), z.strictObject({ mapping: z.string() })]);
+export const publication = z.union([
+  z.strictObject({ listens: partName }),
+  z.strictObject({ mapping: z.union([z.string(), z.int()]) }),
+]);
 export const containerItem = z.strictObject({
   kind: z.literal('container'),
   name: partName,

@@ -1,7 +1,7 @@
 /**
  * The names of things (M27). One grammar for nodes, modules, provisions, locals, artifacts and seats, so that
  * no two names share a key, a file or a role: the separators that keys, files and roles are put together with
- * (`.`, `/`, `_`, `=`) are not in it.
+ * (`.`, `/`, `_`, `=`, `~`) are not in it.
  */
 import { z } from 'zod';
 
@@ -12,8 +12,7 @@ export function notAName(what: string, text: string): string {
   return `${JSON.stringify(text)} is not a ${what} name: write 1 to 63 lower-case letters, digits and inner hyphens`;
 }
 
-const named = (what: string) =>
-  z.string().refine((text) => name.test(text), { error: (issue) => notAName(what, String(issue.input)) });
+const named = (what: string) => z.string().regex(name, { error: (issue) => notAName(what, String(issue.input)) });
 
 export const nodeName = named('node').brand<'NodeName'>();
 export const moduleName = named('module').brand<'ModuleName'>();
