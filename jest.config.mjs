@@ -3,6 +3,9 @@ export default {
   roots: ['<rootDir>/test'],
   testMatch: ['**/*.test.ts'],
   extensionsToTreatAsEsm: ['.ts'],
+  setupFiles: ['<rootDir>/test/support/both-realms.ts'],
+  testSequencer: '<rootDir>/scripts/test-order.mjs',
+  reporters: ['default', '<rootDir>/scripts/test-counts.mjs'],
   transform: {
     '^.+\\.ts$': [
       '@swc/jest',

