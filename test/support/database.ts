@@ -3,38 +3,30 @@
  * by the role that the controller logs in as.
  *
  *   const databases = await migratedDatabases(servers);
- *   const connection = await databases.create();         // a pg.ClientConfig
+ *   const address = await databases.create();         // for the store; for pg: new pg.Client(connectionOf(address))
  */
-import { readdir, readFile } from 'node:fs/promises';
-import path from 'node:path';
 import pg from 'pg';
 
 import { controllerRole } from '../../src/foundation/mesh-database.ts';
+import type { StoreAddress } from '../../src/store/address.ts';
+import { migrate } from '../../src/store/migrate.ts';
 import type { TestServers } from './foundation.ts';
 
-const migrations = path.join(import.meta.dirname, '../../migrations');
 const template = 'migrated';
 
 export async function migratedDatabases(
   servers: TestServers,
-): Promise<{ readonly create: () => Promise<pg.ClientConfig> }> {
+): Promise<{ readonly create: () => Promise<StoreAddress> }> {
+  const { host, port, user, passwordFile } = servers.foundation.postgres;
   await asSuperuser(servers, `create database ${template} owner ${controllerRole}`);
-  const owner = new pg.Client({ ...(await servers.controller()), database: template });
-  await owner.connect();
-  try {
-    for (const file of (await readdir(migrations)).filter((each) => each.endsWith('.sql')).toSorted()) {
-      await owner.query(await readFile(path.join(migrations, file), 'utf8'));
-    }
-  } finally {
-    await owner.end();
-  }
+  await migrate({ connection: { host, port, user, passwordFile, database: template } });
   let made = 0;
   return {
     async create() {
       made += 1;
       const database = `test_${made}`;
       await asSuperuser(servers, `create database ${database} template ${template} owner ${controllerRole}`);
-      return { ...(await servers.controller()), database };
+      return { host, port, user, passwordFile, database };
     },
   };
 }
