@@ -1,0 +1,97 @@
+/** The streams of one run: answers on stdout, everything else on stderr (U2, U4). */
+import { createInterface } from 'node:readline/promises';
+
+import type { Answer } from './answer.ts';
+import type { Context, Progress } from './context.ts';
+import type { ExitCode } from './exit.ts';
+import type { Problem } from './problem.ts';
+import { lookOn, type Look } from './render/look.ts';
+import { drawProblem, problemBody } from './render/problem.ts';
+import type { Env, Settings } from './settings.ts';
+
+export type Terminal = {
+  context(settings: Settings): Context;
+  print(answer: Answer): void;
+  printRaw(text: string): void;
+  /** Says it in words on stderr, or as JSON on stdout; answers the code to end with. */
+  problem(problem: Problem): ExitCode;
+};
+
+/** The terminal of this process. */
+export function terminal({
+  env,
+  isJson,
+  noColor,
+}: {
+  readonly env: Env;
+  readonly isJson: boolean;
+  readonly noColor: boolean;
+}): Terminal {
+  const lookOf = (stream: NodeJS.WriteStream): Look => lookOn(stream, env, noColor, Date.now());
+  const progress = progressOn(process.stderr);
+  const printRaw = (text: string): void => {
+    progress.clear();
+    process.stdout.write(`${text}\n`);
+  };
+  const print = (answer: Answer): void => {
+    if (isJson) return printRaw(JSON.stringify({ schema: answer.schema, version: answer.version, ...answer.body }));
+    const text = answer.text(lookOf(process.stdout));
+    if (text !== '') printRaw(text);
+  };
+  return {
+    print,
+    printRaw,
+    problem: (problem) => {
+      progress.clear();
+      if (isJson) {
+        if (problem.stack !== undefined) process.stderr.write(`${problem.stack}\n`);
+        printRaw(JSON.stringify(problemBody(problem)));
+      } else process.stderr.write(`${drawProblem(problem, lookOf(process.stderr))}\n`);
+      return problem.exitCode;
+    },
+    context: (settings) => ({
+      settings,
+      isJson,
+      look: lookOf(process.stdout),
+      progressLook: lookOf(process.stderr),
+      progress,
+      print,
+      printRaw,
+      ask: { isInteractive: process.stdin.isTTY && process.stderr.isTTY, line: askOnStderr },
+    }),
+  };
+}
+
+function progressOn(stream: NodeJS.WriteStream): Progress {
+  let shown = '';
+  const clear = (): void => {
+    if (!stream.isTTY || shown === '') return;
+    stream.write('\r\u001b[2K');
+    shown = '';
+  };
+  return {
+    clear,
+    say: (line) => {
+      clear();
+      stream.write(`${line}\n`);
+    },
+    step: (line) => {
+      if (line === shown) return;
+      if (stream.isTTY) {
+        clear();
+        // Cut to the width: a line that wraps could not be taken away again.
+        stream.write(line.slice(0, Math.max(20, stream.columns - 1)));
+      } else stream.write(`${line}\n`);
+      shown = line;
+    },
+  };
+}
+
+async function askOnStderr(question: string): Promise<string> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return await lines.question(question);
+  } finally {
+    lines.close();
+  }
+}
