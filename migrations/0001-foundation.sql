@@ -22,16 +22,17 @@ create table mesh.nodes (
 create table mesh.invitations (
   token_id        text primary key,
   node            text not null references mesh.nodes on delete cascade,
-  -- The public key of the bus user that the token carries the seed of, and its account.
+  -- The public key of the bus user that the token carries the seed of.
   user_key        text not null unique,
-  account_key     text,
-  user_jwt        text,
   created_at      timestamptz not null default now(),
   expires_at      timestamptz not null,
+  -- When the bus was told of the token's account: from then on the token can be handed out.
+  opened_at       timestamptz,
   -- What the joining node sent: public keys, and the address it is reached at.
   enrolment       jsonb,
   -- SHA-256 of the random value that the node must return opened (U16); the value itself is kept nowhere.
   challenge_hash  bytea,
+  -- A token has one enrolment; its keys may change until they are proven, never after.
   proven_at       timestamptz,
   admitted_at     timestamptz,
   closed_at       timestamptz
@@ -132,6 +133,8 @@ create table mesh.own_secrets (
   node_fingerprint text not null,
   operator_blob        bytea,
   operator_fingerprint text,
+  -- The act that made it, so that a step that runs twice makes nothing twice.
+  act              text,
   made_at          timestamptz not null default now(),
   primary key (node, module, name)
 );
@@ -235,9 +238,12 @@ create table mesh.bus_credentials (
   account_key text primary key,
   kind        text not null check (kind in ('node', 'token', 'program', 'seat')),
   name        text not null,
+  account_jwt text not null,
   user_key    text not null,
   user_jwt    text not null,
   created_at  timestamptz not null default now(),
+  -- When the bus was seen to have the account; until then it may have it or not.
+  pushed_at   timestamptz,
   revoked_at  timestamptz
 );
 create unique index bus_credentials_one_live on mesh.bus_credentials (kind, name) where revoked_at is null;

@@ -36,6 +36,7 @@ export type NewInvitation = {
 };
 export type InvitationRow = NewInvitation & {
   readonly createdAt: Date;
+  readonly openedAt?: Date;
   readonly enrolment?: Enrolment;
   /** SHA-256 of the value that the node must return opened (U16). */
   readonly challengeHash?: Uint8Array;
@@ -68,8 +69,10 @@ export type InvitationRows = {
   /** The row, held until the transaction ends. */
   holdInvitation(tokenId: string): Promise<InvitationRow | undefined>;
   openInvitations(node: NodeName): Promise<readonly InvitationRow[]>;
+  setInvitationOpened(tokenId: string): Promise<void>;
   setEnrolment(tokenId: string, enrolment: Enrolment, challengeHash: Uint8Array): Promise<void>;
   setInvitationProven(tokenId: string): Promise<void>;
   setInvitationAdmitted(tokenId: string): Promise<void>;
   setInvitationClosed(tokenId: string): Promise<void>;
 };
+export type InvitationReads = { invitationRow(tokenId: string): Promise<InvitationRow | undefined> };

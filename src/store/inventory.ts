@@ -1,0 +1,153 @@
+/**
+ * The inventory, in a constant number of queries whatever the mesh's size. Its big tables are read as tuples and checked by
+ * type and by name alone: their names were parsed when they were written, and each distinct one is parsed once here.
+ */
+import type { OwnSecret, PairSecret, SealedCopy } from '../domain/credential/credential.ts';
+import { origin, stage } from '../domain/credential/credential.ts';
+import type { BindingRow, Inventory, NodeFacts, Pin, PortRow } from '../domain/resolution/inventory.ts';
+import {
+  localName,
+  moduleName,
+  nodeName,
+  partName,
+  provisionName,
+  type NodeName,
+  type Placed,
+} from '../domain/words/names.ts';
+import type { ManifestCache } from './manifest-cache.ts';
+import type { Query } from './query.ts';
+import { nodeReads } from './rows/node-rows.ts';
+
+type Tuple = readonly unknown[];
+
+/** All that declarations are composed from. One snapshot when `query` is inside a repeatable-read transaction. */
+export async function inventory(query: Query, manifests: ManifestCache): Promise<Inventory> {
+  return {
+    nodes: await nodes(query),
+    modules: await manifests.read(query),
+    assignments: await read(query, `select node, module from mesh.assignments order by node, module`, placed),
+    pins: await read(
+      query,
+      `select node, provision, provider_node, provider_module from mesh.pins order by node, provision`,
+      pin,
+    ),
+    bindings: await read(
+      query,
+      `select node, module, provision, provider_node, provider_module from mesh.bindings order by node, module, provision`,
+      binding,
+    ),
+    ports: await read(
+      query,
+      `select node, module, listens, protocol, port, fixed from mesh.ports order by node, module, listens, protocol`,
+      port,
+    ),
+    ownSecrets: await read(
+      query,
+      `select node, module, name, origin, node_blob, node_fingerprint from mesh.own_secrets order by node, module, name`,
+      ownSecret,
+    ),
+    pairSecrets: await read(
+      query,
+      `select provision, provider_node, provider_module, consumer_node, consumer_module, local, generation, stage, origin,
+              consumer_blob, consumer_fingerprint, provider_blob, provider_fingerprint
+         from mesh.pair_secrets
+        where stage <> 'withdrawn'
+        order by provider_node, provision, provider_module, consumer_node, consumer_module, local, generation`,
+      pairSecret,
+    ),
+  };
+}
+
+async function read<Row>(query: Query, sql: string, shape: (tuple: Tuple) => Row): Promise<Row[]> {
+  return (await query.tuples(sql)).map(shape);
+}
+
+async function nodes(query: Query): Promise<readonly NodeFacts[]> {
+  return (await nodeReads(query).nodeRows()).map(
+    ({ node, address, sealingFingerprint, capabilities, carriedPorts }) => ({
+      name: node,
+      // A node that was only invited has none yet; nothing is sent to it.
+      address: address ?? '',
+      ...(sealingFingerprint !== undefined && { sealingFingerprint }),
+      ...(capabilities !== undefined && { capabilities }),
+      carriedPorts,
+    }),
+  );
+}
+
+const placed = ([node, module]: Tuple): Placed => ({ node: names.node(node), module: names.module(module) });
+
+function pin([node, provision, providerNode, providerModule]: Tuple): Pin {
+  const provider = { node: names.node(providerNode) };
+  return {
+    node: names.node(node),
+    provision: names.provision(provision),
+    provider: providerModule === null ? provider : { ...provider, module: names.module(providerModule) },
+  };
+}
+
+function binding([node, module, provision, ...provider]: Tuple): BindingRow {
+  return { ...placed([node, module]), provision: names.provision(provision), provider: placed(provider) };
+}
+
+function port([node, module, listens, protocol, number, fixed]: Tuple): PortRow {
+  if (protocol !== 'tcp' && protocol !== 'udp') throw unexpected('a protocol', protocol);
+  if (typeof number !== 'number') throw unexpected('a port', number);
+  return { ...placed([node, module]), listens: names.part(listens), protocol, port: number, fixed: fixed === true };
+}
+
+function ownSecret([node, module, name, from, blob, fingerprint]: Tuple): OwnSecret {
+  return {
+    key: { ...placed([node, module]), name: names.part(name) },
+    origin: origin.parse(from),
+    node: sealedCopy(blob, fingerprint),
+  };
+}
+
+function pairSecret(tuple: Tuple): PairSecret {
+  const [provision, providerNode, providerModule, consumerNode, consumerModule, local, generation, ...rest] = tuple;
+  const [at, from, consumerBlob, consumerFingerprint, providerBlob, providerFingerprint] = rest;
+  if (typeof generation !== 'number') throw unexpected('a generation', generation);
+  const key = {
+    provision: names.provision(provision),
+    providerNode: names.node(providerNode),
+    providerModule: names.module(providerModule),
+    consumerNode: names.node(consumerNode),
+    consumerModule: names.module(consumerModule),
+  };
+  return {
+    key: local === '' ? key : { ...key, local: names.local(local) },
+    generation,
+    stage: stage.parse(at),
+    origin: origin.parse(from),
+    consumer: sealedCopy(consumerBlob, consumerFingerprint),
+    provider: sealedCopy(providerBlob, providerFingerprint),
+  };
+}
+
+function sealedCopy(blob: unknown, fingerprint: unknown): SealedCopy {
+  if (!Buffer.isBuffer(blob) || typeof fingerprint !== 'string') throw unexpected('a sealed copy', typeof blob);
+  return { sealed: blob.toString('base64'), fingerprint };
+}
+
+/** Parses each distinct name once; the same name is the same value from then on. */
+function once<Name>(parse: (text: unknown) => Name): (text: unknown) => Name {
+  const known = new Map<unknown, Name>();
+  return (text) => {
+    const found = known.get(text);
+    if (found !== undefined) return found;
+    const name = parse(text);
+    known.set(text, name);
+    return name;
+  };
+}
+const names = {
+  node: once<NodeName>((text) => nodeName.parse(text)),
+  module: once((text) => moduleName.parse(text)),
+  provision: once((text) => provisionName.parse(text)),
+  part: once((text) => partName.parse(text)),
+  local: once((text) => localName.parse(text)),
+};
+
+const unexpected = (what: string, found: unknown): Error =>
+  new Error(`the store holds no ${what} where one belongs: ${String(found)}`);

@@ -1,0 +1,188 @@
+import { z } from 'zod';
+import { granterStatus, outcome } from '../../domain/report/report.ts';
+import { moduleName, nodeName, provisionName } from '../../domain/words/names.ts';
+import type { ReportReads, ReportRows, SentReads, SentRows } from '../../operations/ports/declaration-rows.ts';
+import type { Query } from '../query.ts';
+
+const sentRow = z.object({
+  node: nodeName,
+  digest: z.string(),
+  number: z.number(),
+  streamSequence: z.number(),
+  resources: z.record(z.string(), z.string()).transform((resources) => new Map(Object.entries(resources))),
+  sentAt: z.date(),
+});
+
+export function sentReads(query: Query): SentReads {
+  return {
+    sentRows: (nodes) =>
+      query.rows(
+        sentRow,
+        `select node, digest, number, stream_sequence as "streamSequence", resources, sent_at as "sentAt"
+           from mesh.sent_declarations
+          where $1::text[] is null or node = any ($1::text[])
+          order by node`,
+        [nodes ?? null],
+      ),
+  };
+}
+
+export function sentRows(query: Query): SentRows {
+  return {
+    putSent: async (sent) => {
+      if (sent.length === 0) return [];
+      const recorded = await query.rows(
+        z.object({ node: nodeName }),
+        `insert into mesh.sent_declarations as kept (node, digest, number, stream_sequence, resources)
+         select s.node, s.digest, s.number, s."streamSequence", s.resources
+           from jsonb_to_recordset($1::jsonb) as s (node text, digest text, number bigint, "streamSequence" bigint, resources jsonb)
+          order by s.node
+         on conflict (node) do update
+            set digest = excluded.digest, number = excluded.number, stream_sequence = excluded.stream_sequence,
+                resources = excluded.resources, sent_at = now()
+          where kept.number < excluded.number
+         returning node`,
+        [JSON.stringify(sent.map((one) => ({ ...one, resources: Object.fromEntries(one.resources) })))],
+      );
+      return recorded.map(({ node }) => node);
+    },
+  };
+}
+
+const reportRow = z.object({
+  node: nodeName,
+  boot: z.number(),
+  sequence: z.number(),
+  outcome,
+  digest: z.string().exactOptional(),
+  number: z.number().exactOptional(),
+  declared: z.int(),
+  applied: z.int(),
+  failures: z.array(z.object({ resource: z.string(), error: z.string() })),
+  refusal: z.object({ kind: z.string(), detail: z.string() }).exactOptional(),
+  drift: z.array(z.string()),
+  kept: z.array(z.string()),
+  intervalMs: z.int(),
+  stampedAt: z.string(),
+  receivedAt: z.date(),
+  failingSince: z.date().exactOptional(),
+  failingReports: z.int(),
+});
+const columns = `node, boot, sequence, outcome, digest, number, declared, applied, failures, refusal, drift, kept,
+  interval_ms as "intervalMs", stamped_at as "stampedAt", received_at as "receivedAt",
+  failing_since as "failingSince", failing_reports as "failingReports"`;
+
+const granterRow = z.object({
+  node: nodeName,
+  module: moduleName,
+  provision: provisionName,
+  status: granterStatus,
+  receivedAt: z.date(),
+});
+
+export function reportReads(query: Query): ReportReads {
+  return {
+    reportRows: (nodes) =>
+      query.rows(
+        reportRow,
+        `select ${columns} from mesh.reports where $1::text[] is null or node = any ($1::text[]) order by node`,
+        [nodes ?? null],
+      ),
+    granterRows: (nodes) =>
+      query.rows(
+        granterRow,
+        `select node, module, provision, status, received_at as "receivedAt"
+           from mesh.granter_reports
+          where $1::text[] is null or node = any ($1::text[])
+          order by node, module, provision`,
+        [nodes ?? null],
+      ),
+  };
+}
+
+export function reportRows(query: Query): ReportRows {
+  return {
+    holdReport: async (node) => {
+      // The node's own row, since a node that never spoke has no report to hold.
+      await query.run(`select from mesh.nodes where node = $1 for no key update`, [node]);
+      return query.first(reportRow, `select ${columns} from mesh.reports where node = $1`, [node]);
+    },
+    putReport: async (row) => {
+      await query.run(
+        `insert into mesh.reports (node, boot, sequence, outcome, digest, number, declared, applied, failures, refusal,
+                drift, kept, interval_ms, stamped_at, received_at, failing_since, failing_reports)
+         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+         on conflict (node) do update
+            set boot = excluded.boot, sequence = excluded.sequence, outcome = excluded.outcome, digest = excluded.digest,
+                number = excluded.number, declared = excluded.declared, applied = excluded.applied,
+                failures = excluded.failures, refusal = excluded.refusal, drift = excluded.drift, kept = excluded.kept,
+                interval_ms = excluded.interval_ms, stamped_at = excluded.stamped_at, received_at = excluded.received_at,
+                failing_since = excluded.failing_since, failing_reports = excluded.failing_reports`,
+        [
+          row.node,
+          row.boot,
+          row.sequence,
+          row.outcome,
+          row.digest ?? null,
+          row.number ?? null,
+          row.declared,
+          row.applied,
+          JSON.stringify(row.failures),
+          row.refusal === undefined ? null : JSON.stringify(row.refusal),
+          JSON.stringify(row.drift),
+          JSON.stringify(row.kept),
+          row.intervalMs,
+          row.stampedAt,
+          row.receivedAt,
+          row.failingSince ?? null,
+          row.failingReports,
+        ],
+      );
+    },
+    replaceCapabilities: async (node, capabilities) => {
+      await query.run(
+        `update mesh.nodes set capabilities_reported = true where node = $1 and not capabilities_reported`,
+        [node],
+      );
+      await query.run(`delete from mesh.node_capabilities where node = $1 and name <> all ($2::text[])`, [
+        node,
+        capabilities.map(({ name }) => name),
+      ]);
+      await query.run(
+        `insert into mesh.node_capabilities as kept (node, name, present, detail, reason)
+         select $1, c.name, c.present, coalesce(c.detail, '{}'), c.reason
+           from jsonb_to_recordset($2::jsonb) as c (name text, present boolean, detail jsonb, reason text)
+         on conflict (node, name) do update
+            set present = excluded.present, detail = excluded.detail, reason = excluded.reason
+          where (kept.present, kept.detail, kept.reason) is distinct from (excluded.present, excluded.detail, excluded.reason)`,
+        [node, JSON.stringify(capabilities)],
+      );
+    },
+    replaceCarriedPorts: async (node, ports) => {
+      const rows = JSON.stringify(ports);
+      const asked = `jsonb_to_recordset($2::jsonb) as p (protocol text, port int)`;
+      await query.run(
+        `delete from mesh.carried_ports kept
+          where node = $1 and not exists (select from ${asked} where p.protocol = kept.protocol and p.port = kept.port)`,
+        [node, rows],
+      );
+      await query.run(
+        `insert into mesh.carried_ports (node, protocol, port)
+         select distinct $1, p.protocol, p.port from ${asked}
+         on conflict do nothing`,
+        [node, rows],
+      );
+    },
+    putGranterReports: async (node, granters, receivedAt) => {
+      for (const { module, status } of granters) {
+        await query.run(
+          `insert into mesh.granter_reports (node, module, provision, status, received_at)
+           values ($1, $2, $3, $4, $5)
+           on conflict (node, module, provision) do update
+              set status = excluded.status, received_at = excluded.received_at`,
+          [node, module, status.provision, JSON.stringify(status), receivedAt],
+        );
+      }
+    },
+  };
+}

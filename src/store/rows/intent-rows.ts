@@ -1,0 +1,156 @@
+/** What a person intends, and what the mesh gave it: assignments, ports, claims, bindings, pins, settings. */
+import { z } from 'zod';
+import { moduleName, nodeName, partName, provisionName } from '../../domain/words/names.ts';
+import type { IntentReads, IntentRows } from '../../operations/ports/module-rows.ts';
+import type { Query } from '../query.ts';
+
+const placed = { node: nodeName, module: moduleName };
+const portRow = z.object({
+  ...placed,
+  listens: partName,
+  protocol: z.enum(['tcp', 'udp']),
+  port: z.int(),
+  fixed: z.boolean(),
+});
+const claimRow = z.object({ ...placed, name: z.string(), place: z.string() });
+const settingRow = z.object({ ...placed, name: partName, value: z.unknown() });
+const bindingRow = z
+  .object({ ...placed, provision: provisionName, providerNode: nodeName, providerModule: moduleName })
+  .transform(({ providerNode, providerModule, ...row }) => ({
+    ...row,
+    provider: { node: providerNode, module: providerModule },
+  }));
+const pinRow = z
+  .object({
+    node: nodeName,
+    provision: provisionName,
+    providerNode: nodeName,
+    providerModule: moduleName.exactOptional(),
+  })
+  .transform(({ node, provision, providerNode, providerModule }) => ({
+    node,
+    provision,
+    provider: providerModule === undefined ? { node: providerNode } : { node: providerNode, module: providerModule },
+  }));
+
+export function intentReads(query: Query): IntentReads {
+  return {
+    bindingRows: () =>
+      query.rows(
+        bindingRow,
+        `select node, module, provision, provider_node as "providerNode", provider_module as "providerModule"
+           from mesh.bindings order by node, module, provision`,
+      ),
+    claimRows: () => query.rows(claimRow, `select name, place, node, module from mesh.claims order by name, place`),
+    portRows: () =>
+      query.rows(
+        portRow,
+        `select node, module, listens, protocol, port, fixed from mesh.ports order by node, module, listens, protocol`,
+      ),
+    settingRows: (node) =>
+      query.rows(
+        settingRow,
+        `select node, module, name, value from mesh.settings
+          where $1::text is null or node = $1
+          order by node, module, name`,
+        [node ?? null],
+      ),
+  };
+}
+
+export function intentRows(query: Query): IntentRows {
+  return {
+    ...intentReads(query),
+    insertAssignment: async ({ node, module }) =>
+      (await query.run(`insert into mesh.assignments (node, module) values ($1, $2) on conflict do nothing`, [
+        node,
+        module,
+      ])) === 1,
+    deleteAssignment: async ({ node, module }) =>
+      (await query.run(`delete from mesh.assignments where node = $1 and module = $2`, [node, module])) === 1,
+    insertPorts: async (ports) => {
+      await query.run(
+        `insert into mesh.ports (node, module, listens, protocol, port, fixed)
+         select * from jsonb_to_recordset($1::jsonb)
+           as p (node text, module text, listens text, protocol text, port int, fixed boolean)`,
+        [JSON.stringify(ports)],
+      );
+    },
+    deletePorts: (node, modules) =>
+      query.rows(
+        portRow,
+        `delete from mesh.ports where node = $1 and module = any ($2::text[])
+         returning node, module, listens, protocol, port, fixed`,
+        [node, modules],
+      ),
+    insertClaims: async (claims) => {
+      await query.run(
+        `insert into mesh.claims (name, place, node, module)
+         select * from jsonb_to_recordset($1::jsonb) as c (name text, place text, node text, module text)`,
+        [JSON.stringify(claims)],
+      );
+    },
+    deleteClaims: (node, modules) =>
+      query.rows(
+        claimRow,
+        `delete from mesh.claims where node = $1 and module = any ($2::text[]) returning name, place, node, module`,
+        [node, modules],
+      ),
+    putBindings: async (bindings) => {
+      await query.run(
+        `insert into mesh.bindings (node, module, provision, provider_node, provider_module)
+         select * from jsonb_to_recordset($1::jsonb)
+           as b (node text, module text, provision text, "providerNode" text, "providerModule" text)
+         on conflict (node, module, provision) do update
+            set provider_node = excluded.provider_node, provider_module = excluded.provider_module`,
+        [
+          JSON.stringify(
+            bindings.map(({ node, module, provision, provider }) => ({
+              node,
+              module,
+              provision,
+              providerNode: provider.node,
+              providerModule: provider.module,
+            })),
+          ),
+        ],
+      );
+    },
+    deleteBindings: async (bindings) => {
+      await query.run(
+        `delete from mesh.bindings b
+          using jsonb_to_recordset($1::jsonb) as g (node text, module text, provision text)
+          where b.node = g.node and b.module = g.module and b.provision = g.provision`,
+        [JSON.stringify(bindings)],
+      );
+    },
+    putPin: async ({ node, provision, provider }) => {
+      await query.run(
+        `insert into mesh.pins (node, provision, provider_node, provider_module) values ($1, $2, $3, $4)
+         on conflict (node, provision) do update
+            set provider_node = excluded.provider_node, provider_module = excluded.provider_module`,
+        [node, provision, provider.node, provider.module ?? null],
+      );
+    },
+    deletePin: (node, provision) =>
+      query.first(
+        pinRow,
+        `delete from mesh.pins where node = $1 and provision = $2
+         returning node, provision, provider_node as "providerNode", provider_module as "providerModule"`,
+        [node, provision],
+      ),
+    putSetting: async ({ node, module, name, value }) => {
+      await query.run(
+        `insert into mesh.settings (node, module, name, value) values ($1, $2, $3, $4)
+         on conflict (node, module, name) do update set value = excluded.value`,
+        [node, module, name, JSON.stringify(value)],
+      );
+    },
+    deleteSetting: async ({ node, module }, name) =>
+      (await query.run(`delete from mesh.settings where node = $1 and module = $2 and name = $3`, [
+        node,
+        module,
+        name,
+      ])) === 1,
+  };
+}

@@ -1,0 +1,91 @@
+/** The mesh's own Postgres, schema `mesh`. The only place of the controller that speaks SQL. */
+import pg from 'pg';
+import type { InventoryReads } from '../operations/ports/declaration-rows.ts';
+import type { Isolation, Reads, ReadsNumbered, Writes } from '../operations/ports/work.ts';
+import { connectionOf, type StoreAddress } from './address.ts';
+import { inventory } from './inventory.ts';
+import { manifestCache, type ManifestCache } from './manifest-cache.ts';
+import type { Query } from './query.ts';
+import { actReads, actRows, lockRows } from './rows/act-rows.ts';
+import { busCredentialRows } from './rows/bus-credential-rows.ts';
+import { reportReads, reportRows, sentReads, sentRows } from './rows/declaration-rows.ts';
+import { eventReads, eventRows, unreadableReads, unreadableRows } from './rows/event-rows.ts';
+import { intentReads, intentRows } from './rows/intent-rows.ts';
+import { moduleReads, moduleRows } from './rows/module-rows.ts';
+import { invitationReads, invitationRows, nodeReads, nodeRows } from './rows/node-rows.ts';
+import { secretReads, secretRows } from './rows/secret-rows.ts';
+import { numberedSnapshot, transaction, untilUndisturbed } from './transaction.ts';
+
+/** All that can be read in one snapshot. */
+export type View = ReturnType<typeof viewOf>;
+/** All that one transaction can do. */
+export type Tx = ReturnType<typeof txOf>;
+
+export type Store = Writes<Tx> &
+  Reads<View> &
+  ReadsNumbered<View> & {
+    /** Ends every connection, after those lent out have come back. */
+    close(): Promise<void>;
+  };
+
+/**
+ * Opens the store; connects on the first use. `connections`: how many at most, and so how many transactions at once.
+ */
+export function openStore(address: StoreAddress & { readonly connections?: number }): Store {
+  const pool = new pg.Pool({ ...connectionOf(address), max: address.connections ?? 10 });
+  // A connection that breaks while nobody uses it is gone from the pool; the next use makes another.
+  pool.on('error', () => {});
+  const manifests = manifestCache();
+
+  return {
+    write: (person, change, isolation = 'read committed') =>
+      untilUndisturbed(() => transaction(pool, begin[isolation], (query) => change(txOf(query, person, manifests)))),
+    read: (look) =>
+      transaction(pool, 'begin isolation level repeatable read, read only', (query) => look(viewOf(query, manifests))),
+    readNumbered: (look) => numberedSnapshot(pool, (query, number) => look(viewOf(query, manifests), number)),
+    close: () => pool.end(),
+  };
+}
+
+const begin: Readonly<Record<Isolation, string>> = {
+  'read committed': 'begin isolation level read committed',
+  serializable: 'begin isolation level serializable',
+};
+
+function viewOf(query: Query, manifests: ManifestCache) {
+  return {
+    ...inventoryReads(query, manifests),
+    ...actReads(query),
+    ...eventReads(query),
+    ...intentReads(query),
+    ...invitationReads(query),
+    ...moduleReads(query),
+    ...nodeReads(query),
+    ...reportReads(query),
+    ...secretReads(query),
+    ...sentReads(query),
+    ...unreadableReads(query),
+  };
+}
+
+function txOf(query: Query, person: string, manifests: ManifestCache) {
+  return {
+    ...viewOf(query, manifests),
+    ...actRows(query),
+    ...busCredentialRows(query),
+    ...eventRows(query, person),
+    ...intentRows(query),
+    ...invitationRows(query),
+    ...lockRows(query),
+    ...moduleRows(query),
+    ...nodeRows(query),
+    ...reportRows(query),
+    ...secretRows(query),
+    ...sentRows(query),
+    ...unreadableRows(query),
+  };
+}
+
+function inventoryReads(query: Query, manifests: ManifestCache): InventoryReads {
+  return { inventory: () => inventory(query, manifests) };
+}
