@@ -38,6 +38,8 @@ export const tokenId = z
   .string()
   .regex(/^[a-z0-9]{16,40}$/, { error: 'a token id is 16 to 40 lower-case letters and digits' });
 
+export const anyToken = '*';
+
 export function enrolSubject(token: string): string {
   return `mesh.enrol.${token}`;
 }

@@ -1,0 +1,121 @@
+/** Reports (U17): a node publishes its own and is told that it is kept; the controller takes each, and acknowledges what is recorded. */
+import { setTimeout as wait } from 'node:timers/promises';
+import type { ConsumerMessages, JsMsg } from 'nats';
+import { report as reportSchema, type Report } from '../domain/report/report.ts';
+import type { BusConnection } from './connection.ts';
+import { BusFault, busFault } from './faults.ts';
+import { read, write, type Unreadable } from './messages.ts';
+import { reportLimitBytes } from './streams.ts';
+import { reportsConsumer, reportsStream, reportSubject } from './subjects.ts';
+
+const requestMs = 5_000;
+const batch = 32;
+const waitForReportsMs = 10_000;
+const retryFirstMs = 250;
+const retryMostMs = 30_000;
+
+/**
+ * A node's report, kept by the stream when this answers. No message id goes with it: another writer of the stream could
+ * have used it first, and the report would be dropped as a duplicate. Throws `BusFault`: `too-big` names size and limit.
+ */
+export async function publishReport(bus: BusConnection, report: Report): Promise<{ readonly sequence: number }> {
+  const subject = reportSubject(report.node);
+  const bytes = write(reportSchema, report);
+  if (bytes.length > reportLimitBytes) {
+    throw new BusFault(
+      'too-big',
+      subject,
+      `the report of ${report.node} has ${bytes.length} bytes, more than ${reportLimitBytes}`,
+    );
+  }
+  try {
+    const { seq } = await bus.nats.jetstream({ checkAPI: false }).publish(subject, bytes, { timeout: requestMs });
+    return { sequence: seq };
+  } catch (cause) {
+    throw busFault(subject, cause);
+  }
+}
+
+export type ReportsRead = {
+  /** Records a report. What it throws is given to `onFault`, and the report comes again later. */
+  readonly onReport: (report: Report) => Promise<void>;
+  /** Keeps aside a message that nobody can read (U17): it is acknowledged only when this resolves. */
+  readonly onUnreadable: (message: Unreadable) => Promise<void>;
+  readonly onFault?: (fault: unknown) => void;
+};
+
+/**
+ * Takes reports until `stop`, one after the other, from the consumer that all controllers share. Goes on by itself
+ * after a lost connection or a restarted server. `stop` waits for the report in hand.
+ */
+export function consumeReports(mesh: BusConnection, by: ReportsRead): { stop(): Promise<void> } {
+  const state: { stopped: boolean; current: ConsumerMessages | undefined } = { stopped: false, current: undefined };
+  // A request for messages does not survive the connection it was made on.
+  const forget = mesh.onStatus((status) => {
+    if (status.kind === 'reconnected') state.current?.stop();
+  });
+  const stopping = new AbortController();
+  const done = takeAll(mesh, by, state, stopping.signal);
+  return {
+    async stop() {
+      state.stopped = true;
+      forget();
+      stopping.abort();
+      state.current?.stop();
+      await done;
+    },
+  };
+}
+
+async function takeAll(
+  mesh: BusConnection,
+  by: ReportsRead,
+  state: { stopped: boolean; current: ConsumerMessages | undefined },
+  stopping: AbortSignal,
+): Promise<void> {
+  for (let faults = 0; !state.stopped && !mesh.nats.isClosed();) {
+    try {
+      const consumer = await mesh.nats.jetstream({ checkAPI: false }).consumers.get(reportsStream, reportsConsumer);
+      while (!state.stopped) {
+        const messages = await consumer.fetch({ max_messages: batch, expires: waitForReportsMs });
+        state.current = messages;
+        for await (const message of messages) {
+          await take(message, by);
+          if (state.stopped) return;
+        }
+        faults = 0;
+      }
+    } catch (cause) {
+      if (state.stopped) return;
+      by.onFault?.(busFault(`${reportsStream}/${reportsConsumer}`, cause));
+      // Stopped while it waits: the loop's condition sees it.
+      await wait(retryDelayMs((faults += 1)), undefined, { signal: stopping }).catch(() => undefined);
+    }
+  }
+}
+
+const retryDelayMs = (times: number): number => Math.min(retryMostMs, retryFirstMs * 2 ** (times - 1));
+
+async function take(message: JsMsg, by: ReportsRead): Promise<void> {
+  try {
+    const unreadable = await record(message, by);
+    if (unreadable !== undefined) await by.onUnreadable(unreadable);
+  } catch (fault) {
+    by.onFault?.(fault);
+    message.nak(retryDelayMs(message.info.deliveryCount));
+    return;
+  }
+  message.ack();
+}
+
+async function record(message: JsMsg, by: ReportsRead): Promise<Unreadable | undefined> {
+  const { subject } = message;
+  const report = read(reportSchema, message.data);
+  if ('reason' in report) return { subject, reason: report.reason, body: message.data };
+  // The subject is what the server vouches for: only that node can write there.
+  if (reportSubject(report.value.node) !== subject) {
+    return { subject, reason: `it speaks of ${report.value.node}`, body: message.data };
+  }
+  await by.onReport(report.value);
+  return undefined;
+}
