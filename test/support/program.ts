@@ -1,0 +1,22 @@
+/** A TypeScript file run in a process of its own, which a test may kill. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { pathToFileURL } from 'node:url';
+import path from 'node:path';
+
+const loader = pathToFileURL(path.join(import.meta.dirname, 'typescript.mjs')).href;
+
+/** Starts `node <file> <args>` with its output piped. It dies with the test unless it is ended before. */
+export function startTypeScript(
+  file: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = process.env,
+): ChildProcess {
+  const child = spawn(process.execPath, ['--no-warnings', '--import', loader, file, ...args], {
+    env: { ...env, NODE_OPTIONS: '' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const kill = (): void => void child.kill('SIGKILL');
+  process.once('exit', kill);
+  child.once('exit', () => process.removeListener('exit', kill));
+  return child;
+}
