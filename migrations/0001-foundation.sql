@@ -9,10 +9,10 @@ create table mesh.nodes (
   -- Where other nodes reach it; told at enrolment.
   address             text,
   -- Public halves only. The fingerprint names the sealing key that blobs were sealed to.
-  identity_key        text,
-  sealing_key         bytea,
+  identity_key        text unique,
+  sealing_key         bytea unique,
   sealing_fingerprint text,
-  overlay_key         text,
+  overlay_key         text unique,
   invited_at          timestamptz not null default now(),
   joined_at           timestamptz,
   -- Whether the host ever said what the node can do; "never reported" and "reported nothing" are different (M11).

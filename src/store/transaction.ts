@@ -17,7 +17,9 @@ export async function transaction<T>(pool: pg.Pool, begin: string, work: (query:
       await client.query(isRefusal(answer) ? 'rollback' : 'commit');
       return answer;
     } catch (error) {
-      await client.query('rollback');
+      await client.query('rollback').catch(() => {
+        throw new Error('the store went away in the middle of a transaction', { cause: error });
+      });
       throw error;
     }
   });

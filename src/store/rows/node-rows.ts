@@ -7,6 +7,7 @@ import type {
   InvitationRows,
   NodeReads,
   NodeRows,
+  SealingKeyReads,
 } from '../../operations/ports/node-rows.ts';
 import type { Query } from '../query.ts';
 
@@ -31,7 +32,7 @@ const nodeRow = z
 const capabilityJson = `case when c.present then jsonb_build_object('name', c.name, 'present', true, 'detail', c.detail)
   else jsonb_build_object('name', c.name, 'present', false, 'reason', coalesce(c.reason, '')) end`;
 
-export function nodeReads(query: Query): NodeReads {
+export function nodeReads(query: Query): NodeReads & SealingKeyReads {
   return {
     nodeRows: (nodes) =>
       query.rows(
@@ -69,7 +70,7 @@ export function nodeRows(query: Query): NodeRows {
     setNodeProven: async (node, { identityKey, sealingKey, sealingFingerprint, overlayKey, address }) => {
       await query.run(
         `update mesh.nodes
-            set state = 'proven', identity_key = $2, sealing_key = $3, sealing_fingerprint = $4, overlay_key = $5, address = $6
+            set state = case when state = 'joined' then state else 'proven' end, identity_key = $2, sealing_key = $3, sealing_fingerprint = $4, overlay_key = $5, address = $6
           where node = $1`,
         [node, identityKey, Buffer.from(sealingKey), sealingFingerprint, overlayKey ?? null, address],
       );

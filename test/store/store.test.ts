@@ -1,0 +1,122 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import pg from 'pg';
+import type { StoreAddress } from '../../src/store/address.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import type { Refusal } from '../../src/domain/refusal/refusal.ts';
+import { migratedDatabases } from '../support/database.ts';
+import { raiseForTests, type TestServers } from '../support/foundation.ts';
+
+let servers: TestServers;
+let databases: Awaited<ReturnType<typeof migratedDatabases>>;
+let address: StoreAddress;
+let store: Store;
+beforeAll(async () => {
+  servers = await raiseForTests({ postgres: true });
+  databases = await migratedDatabases(servers);
+});
+afterAll(async () => {
+  await store.close();
+  await servers.close();
+});
+beforeEach(async () => {
+  await store?.close();
+  address = await databases.create();
+  store = openStore(address);
+});
+
+test('events are written in the transaction of what they tell of: rolled back, there is no event', async () => {
+  await store.write('ada', async (tx) => tx.event({ kind: 'kept', about: 'alpha' }));
+  await expect(
+    store.write('ada', async (tx) => {
+      await tx.event({ kind: 'lost', about: 'alpha' });
+      throw new Error('on purpose');
+    }),
+  ).rejects.toThrow('on purpose');
+  const refusal: Refusal = { kind: 'nothing-to-do', what: 'a', why: 'b', next: [] };
+  const answer = await store.write('ada', async (tx): Promise<Refusal> => {
+    await tx.event({ kind: 'refused', about: 'alpha' });
+    return refusal;
+  });
+  expect(answer).toEqual(refusal);
+  const events = await store.read((view) => view.eventRows({ limit: 10 }));
+  expect(events.map(({ kind, person, about, detail }) => ({ kind, person, about, detail }))).toEqual([
+    { kind: 'kept', person: 'ada', about: 'alpha', detail: {} },
+  ]);
+});
+
+test('a look is one snapshot: what another commits meanwhile is not half seen, nor seen at all', async () => {
+  const seen = await store.read(async (view) => {
+    const before = await view.eventRows({ limit: 10 });
+    await store.write('ada', async (tx) =>
+      tx.events([
+        { kind: 'a', about: 'x' },
+        { kind: 'b', about: 'x' },
+      ]),
+    );
+    const after = await view.eventRows({ limit: 10 });
+    return { before, after };
+  });
+  expect(seen).toEqual({ before: [], after: [] });
+  expect(await store.read((view) => view.eventRows({ limit: 10 }))).toHaveLength(2);
+});
+
+test('[D4] numbers rise in the order of the snapshots, however many ask at once', async () => {
+  // Each look writes an event after its snapshot, and says how many it saw: a higher number never saw fewer.
+  const looks = await Promise.all(
+    Array.from({ length: 40 }, async () => {
+      await store.write('ada', async (tx) => tx.event({ kind: 'tick', about: 'x' }));
+      return store.readNumbered(async (view, number) => ({
+        number,
+        seen: (await view.eventRows({ limit: 100 })).length,
+      }));
+    }),
+  );
+  const ordered = looks.toSorted((a, b) => a.number - b.number);
+  expect(new Set(looks.map(({ number }) => number)).size).toBe(40);
+  expect(ordered.map(({ seen }) => seen)).toEqual(ordered.map(({ seen }) => seen).toSorted((a, b) => a - b));
+});
+
+test('[D4] a look that fails gives its lock back: the next number can be taken', async () => {
+  await expect(
+    store.readNumbered(async () => {
+      throw new Error('on purpose');
+    }),
+  ).rejects.toThrow('on purpose');
+  expect(await store.readNumbered(async (_, number) => number)).toBe(2);
+});
+
+test('a change that another transaction was in the way of is run again from the start', async () => {
+  let runs = 0;
+  const count = async (name: string): Promise<void> =>
+    store.write(
+      'ada',
+      async (tx) => {
+        runs += 1;
+        const seen = (await tx.eventRows({ limit: 100 })).length;
+        await tx.event({ kind: `saw-${seen}`, about: name });
+      },
+      'serializable',
+    );
+  await Promise.all([count('a'), count('b'), count('c'), count('d')]);
+  const events = await store.read((view) => view.eventRows({ limit: 10 }));
+  // As if they had run one after the other: each saw a different number of events before it.
+  expect(events.map(({ kind }) => kind).toSorted()).toEqual(['saw-0', 'saw-1', 'saw-2', 'saw-3']);
+  expect(runs).toBeGreaterThan(4);
+});
+
+test('a connection that is cut while it is lent fails that change alone', async () => {
+  const cut = store.write('ada', async (tx) => {
+    await tx.event({ kind: 'cut', about: 'x' });
+    const superuser = new pg.Client(await servers.superuser());
+    await superuser.connect();
+    await superuser.query(
+      `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and state = 'idle in transaction'`,
+      [address.database],
+    );
+    await superuser.end();
+    await tx.event({ kind: 'cut-again', about: 'x' });
+  });
+  await expect(cut).rejects.toThrow();
+  await store.write('ada', async (tx) => tx.event({ kind: 'after', about: 'x' }));
+  expect((await store.read((view) => view.eventRows({ limit: 10 }))).map(({ kind }) => kind)).toEqual(['after']);
+});
