@@ -9,8 +9,8 @@ import { localName, moduleName, nodeName, partName, provisionName } from '../wor
 export const nodePath = z
   .string()
   .max(1024)
-  // oxlint-disable-next-line no-control-regex -- a control character in a path is exactly what is refused
   .refine(
+    // oxlint-disable-next-line no-control-regex -- a control character in a path is exactly what is refused
     (path) => /^(\/[^/\u0000-\u001f]+)+$/.test(path) && !path.split('/').some((part) => part === '.' || part === '..'),
     {
       error: (issue) =>

@@ -7,6 +7,7 @@ import {
   type PartName,
   type ProvisionName,
 } from '../words/names.ts';
+import { given } from '../words/given.ts';
 import type { Listens, Manifest, ManifestResource, Provides, SecretDelivery } from './manifest.ts';
 import type { WrittenManifest, WrittenResource } from './written.ts';
 
@@ -64,13 +65,6 @@ export function normalise(written: WrittenManifest): Manifest {
     })),
     resources: (written.resources ?? []).map((item) => resource(item, new Set(Object.keys(written.listens ?? {})))),
   };
-}
-
-/** A field only when it has a value: a manifest is kept as JSON, and absent and undefined are one there. */
-function given<Key extends string, Value>(key: Key, value: Value | undefined): { [K in Key]?: Value } {
-  const made: { [K in Key]?: Value } = {};
-  if (value !== undefined) made[key] = value;
-  return made;
 }
 
 /** M1: the short form is of node scope. */
