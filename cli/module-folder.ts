@@ -61,7 +61,7 @@ async function manifestFile(given: string): Promise<string | Refusal> {
 }
 
 async function manifestsIn(folder: string): Promise<readonly string[]> {
-  const inside = await readdir(folder).catch(() => []);
+  const inside = await readdir(folder).catch((): string[] => []);
   return manifestNames.filter((name) => inside.includes(name));
 }
 
@@ -114,12 +114,18 @@ function withLines(refusal: Refusal, text: ManifestText, file: string): Refusal 
   const what = refusal.what
     .split('\n')
     .map((line) => {
-      const [, at] = /^(\S+): /.exec(line.slice(file.length + 2)) ?? [];
-      const number = at === undefined || !line.startsWith(`${file}: `) ? undefined : text.lineOf(at);
+      const number = line.startsWith(`${file}: `) ? text.lineOf(placeOf(line.slice(file.length + 2))) : undefined;
       return number === undefined ? line : `${file}:${number}:${line.slice(file.length + 1)}`;
     })
     .join('\n');
   return { ...refusal, what };
+}
+
+/** The path that a fault is about. An unknown field's fault is about what holds it, but is seen where the field is. */
+function placeOf(fault: string): string {
+  const [, holder, field] = /^(.+?): unknown field "([^"]+)"/.exec(fault) ?? [];
+  if (holder !== undefined && field !== undefined) return holder === 'the whole file' ? field : `${holder}.${field}`;
+  return /^(\S+): /.exec(fault)?.[1] ?? '';
 }
 
 async function readOrUndefined(file: string): Promise<Buffer | undefined> {

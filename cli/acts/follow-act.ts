@@ -1,0 +1,170 @@
+/** Waits for an act as a person would: with a bound, saying what it waits for, and leaving it running when they go (U2). */
+import { TemporalFailure, WorkflowFailedError } from '@temporalio/client';
+import { ApplicationFailure, CancelledFailure, TerminatedFailure } from '@temporalio/common';
+import { z } from 'zod';
+
+import { isRefusal, refusalKinds, type Refusal, type RefusalKind } from '../../src/domain/refusal/refusal.ts';
+import { errorChain } from '../../src/domain/words/error-chain.ts';
+import type { Context } from '../context.ts';
+import { problem, problemOfRefusal, Stopped, type Problem } from '../problem.ts';
+import { span } from '../render/time.ts';
+import type { StartedAct } from './start-act.ts';
+
+/** What the act's own record says of it now; undefined before its first step. */
+export type ReadAct = (act: string) => Promise<{ readonly detail: Readonly<Record<string, unknown>> } | undefined>;
+
+/** After how long without a first step the missing worker is named (A15). */
+const noWorkerAfterMs = 5_000;
+const lookEveryMs = 250;
+
+/** Of an act's record: what it waits for, and which step keeps failing (A13). */
+const waits = z.object({
+  waitsFor: z.array(z.string()).catch([]),
+  failing: z.string().catch(''),
+});
+
+/**
+ * The act's result, read by `schema`. Ends the command otherwise: with the refusal it ended in; `act-failed`;
+ * `wait-timed-out` or `no-worker` after `timeoutMs`; `interrupted` at Ctrl-C. In the last three it goes on by itself.
+ */
+export async function followAct<T>(
+  started: StartedAct,
+  schema: z.ZodType<T>,
+  { timeoutMs, context, readAct }: { readonly timeoutMs: number; readonly context: Context; readonly readAct: ReadAct },
+): Promise<T> {
+  const { progress } = context;
+  const result = settled(started.handle.result());
+  const interrupt = interrupted();
+  const startedMs = Date.now();
+  let begun = false;
+  let saidNoWorker = false;
+  try {
+    for (;;) {
+      const came = await Promise.race([result, interrupt.happened, pause(lookEveryMs)]);
+      if (came === 'interrupted') throw new Stopped(goesOn(started, 'interrupted'));
+      if (came !== 'looked') {
+        progress.clear();
+        if ('failed' in came) throw stoppedBy(came.failed, started);
+        return schema.parse(came.value);
+      }
+      const row = await readAct(started.act);
+      const waitedMs = Date.now() - startedMs;
+      begun ||= row !== undefined;
+      if (!begun && !saidNoWorker && waitedMs >= noWorkerAfterMs) {
+        saidNoWorker = true;
+        progress.say(`No controller has taken ${started.workflowId} up yet. Start one: mesh work controller`);
+      }
+      if (row !== undefined) progress.step(stepOf(waits.parse(row.detail), context));
+      if (waitedMs >= timeoutMs)
+        throw new Stopped(begun ? timedOut(started, timeoutMs, row?.detail) : noWorker(started));
+    }
+  } finally {
+    progress.clear();
+    interrupt.forget();
+  }
+}
+
+/** Waits until the act's first step has run, for at most five seconds; false when it has not (A15). */
+export async function hasBegun(started: StartedAct, readAct: ReadAct): Promise<boolean> {
+  const until = Date.now() + noWorkerAfterMs;
+  for (;;) {
+    if ((await readAct(started.act)) !== undefined) return true;
+    if (Date.now() >= until) return false;
+    await pause(100);
+  }
+}
+
+/** What a person is told of an act that no controller has begun. */
+export function noWorker({ workflowId, act }: StartedAct): Problem {
+  return problem('no-worker', {
+    what: `no controller has taken ${workflowId} up`,
+    why: 'the act is kept and begins as soon as a controller runs',
+    next: ['mesh work controller', `mesh act show ${workflowId}`],
+    facts: { act, workflowId, taskQueue: 'controller' },
+  });
+}
+
+type Settled = { readonly value: unknown } | { readonly failed: unknown };
+function settled(result: Promise<unknown>): Promise<Settled> {
+  return result.then(
+    (value) => ({ value }),
+    (failed: unknown) => ({ failed }),
+  );
+}
+
+function pause(ms: number): Promise<'looked'> {
+  return new Promise((resolve) => setTimeout(() => resolve('looked'), ms));
+}
+
+function interrupted(): { readonly happened: Promise<'interrupted'>; forget(): void } {
+  let hear = (): void => undefined;
+  const happened = new Promise<'interrupted'>((resolve) => {
+    hear = () => resolve('interrupted');
+  });
+  process.on('SIGINT', hear);
+  return { happened, forget: () => process.off('SIGINT', hear) };
+}
+
+function stepOf({ waitsFor, failing }: z.infer<typeof waits>, { progressLook }: Context): string {
+  if (failing !== '') return progressLook.paint.yellow(`Still failing: ${failing}`);
+  const [first, ...more] = waitsFor;
+  if (first === undefined) return 'Working…';
+  return `Waiting for ${first}${more.length === 0 ? '' : ` and ${more.length} more`}`;
+}
+
+function goesOn({ workflowId, act }: StartedAct, kind: 'interrupted'): Problem {
+  return problem(kind, {
+    what: `you left; ${workflowId} goes on`,
+    why: 'an act belongs to the mesh, not to the command that started it',
+    next: [`mesh act show ${workflowId}`, `mesh act cancel ${workflowId}`],
+    facts: { act, workflowId },
+  });
+}
+
+function timedOut({ workflowId, act }: StartedAct, timeoutMs: number, detail: unknown): Problem {
+  const { waitsFor } = waits.catch({ waitsFor: [], failing: '' }).parse(detail);
+  return problem('wait-timed-out', {
+    what: `${workflowId} has not ended after ${span(timeoutMs)}; it goes on`,
+    why: waitsFor.length === 0 ? 'it is still working' : `it waits for ${waitsFor.slice(0, 5).join('; ')}`,
+    next: [`mesh act show ${workflowId}`],
+    facts: { act, workflowId, waitsFor },
+  });
+}
+
+/** The types that steps end an act with when the rules say no; a contract with src/activities. */
+const refusedTypes = new Set(['RotationRefused', 'PushRefused', 'EnrolRefused']);
+
+function stoppedBy(failed: unknown, { workflowId, act }: StartedAct): unknown {
+  const cause = failed instanceof WorkflowFailedError ? rootOf(failed.cause) : undefined;
+  if (cause instanceof ApplicationFailure && refusedTypes.has(cause.type ?? '')) {
+    const refusal: unknown = cause.details?.[0];
+    if (isKnownRefusal(refusal)) return new Stopped(problemOfRefusal(refusal));
+  }
+  if (cause === undefined) return failed;
+  const how =
+    cause instanceof CancelledFailure
+      ? 'was cancelled'
+      : cause instanceof TerminatedFailure
+        ? 'was terminated'
+        : `failed: ${errorChain(cause)}`;
+  return new Stopped(
+    problem('act-failed', {
+      what: `${workflowId} ${how}`,
+      why: 'what it had done by then, and what not, stands in its record',
+      next: [`mesh act show ${workflowId}`],
+      facts: { act, workflowId },
+    }),
+  );
+}
+
+/** An activity's failure is wrapped in one that says which activity it was; the innermost says what happened. */
+function rootOf(failure: Error | undefined): Error | undefined {
+  let at = failure;
+  while (at instanceof TemporalFailure && at.cause instanceof TemporalFailure) at = at.cause;
+  return at;
+}
+
+function isKnownRefusal(value: unknown): value is Refusal {
+  return isRefusal(value) && isKind(value.kind);
+}
+const isKind = (kind: string): kind is RefusalKind => Object.hasOwn(refusalKinds, kind);

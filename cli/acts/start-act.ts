@@ -1,0 +1,93 @@
+import { WorkflowExecutionAlreadyStartedError, type Client, type WorkflowHandle } from '@temporalio/client';
+import { defineSearchAttributeKey, type SearchAttributePair } from '@temporalio/common';
+
+import {
+  controllerQueue,
+  type EnrolRequest,
+  type PushRequest,
+  type RotationRequest,
+} from '../../src/domain/act/act.ts';
+import type { Refusal } from '../../src/domain/refusal/refusal.ts';
+
+export type ActAsked = {
+  /** The name that it has everywhere: of the id's first word, in events, in the UI's filter. */
+  readonly kind: 'rotate' | 'push' | 'enrol';
+  readonly workflowId: string;
+  /** The sentence that people see (A12). */
+  readonly summary: string;
+  readonly node?: string;
+  readonly module?: string;
+  /** Whether asking for what already runs joins it (A16); else it is refused. */
+  readonly attaches: boolean;
+} & (
+  | { readonly workflow: 'rotateCredential'; readonly request: RotationRequest }
+  | { readonly workflow: 'pushNodes'; readonly request: PushRequest }
+  | { readonly workflow: 'enrolNode'; readonly request: EnrolRequest }
+);
+
+export type StartedAct = {
+  readonly workflowId: string;
+  /** The act's own id: the first execution's run id. */
+  readonly act: string;
+  /** It ran already, and was joined. */
+  readonly attached: boolean;
+  readonly handle: WorkflowHandle;
+};
+
+const attributes = {
+  node: defineSearchAttributeKey('MeshNode', 'KEYWORD'),
+  module: defineSearchAttributeKey('MeshModule', 'KEYWORD'),
+  act: defineSearchAttributeKey('MeshAct', 'KEYWORD'),
+};
+
+/**
+ * Starts an act, or joins the one of that id (A16). Refusal: `act-running`. It is Temporal that says whether one runs:
+ * two who ask at once are told apart there.
+ */
+export async function startAct(client: Client, asked: ActAsked): Promise<StartedAct | Refusal> {
+  // The one that was in the way may have ended meanwhile: then there is room.
+  for (let attempt = 1; attempt <= 3; attempt += 1) {
+    try {
+      const handle = await client.workflow.start(asked.workflow, {
+        taskQueue: controllerQueue,
+        workflowId: asked.workflowId,
+        args: [asked.request],
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+        workflowIdConflictPolicy: 'FAIL',
+        staticSummary: asked.summary,
+        typedSearchAttributes: searchAttributes(asked),
+      });
+      return { workflowId: asked.workflowId, act: handle.firstExecutionRunId, attached: false, handle };
+    } catch (error) {
+      if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+    }
+    const running = await client.workflow.getHandle(asked.workflowId).describe();
+    if (running.status.name !== 'RUNNING') continue;
+    if (!asked.attaches) return alreadyRuns(asked.workflowId);
+    return {
+      workflowId: asked.workflowId,
+      act: running.runId,
+      attached: true,
+      handle: client.workflow.getHandle(asked.workflowId, running.runId),
+    };
+  }
+  return alreadyRuns(asked.workflowId);
+}
+
+function searchAttributes({ kind, node, module }: ActAsked): SearchAttributePair[] {
+  return [
+    { key: attributes.act, value: kind },
+    ...(node === undefined ? [] : [{ key: attributes.node, value: node }]),
+    ...(module === undefined ? [] : [{ key: attributes.module, value: module }]),
+  ];
+}
+
+function alreadyRuns(workflowId: string): Refusal {
+  return {
+    kind: 'act-running',
+    what: `${workflowId} runs already`,
+    why: 'one act at a time changes one thing',
+    next: [`mesh act show ${workflowId}`, `mesh act cancel ${workflowId}`],
+    facts: { act: workflowId },
+  };
+}

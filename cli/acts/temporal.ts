@@ -1,0 +1,20 @@
+/** Acts as Temporal knows them: one connection, opened when a command first needs it. */
+import { Client, Connection } from '@temporalio/client';
+
+import { meshNamespace } from '../../src/domain/act/act.ts';
+import type { Foundation } from '../../src/foundation/foundation.ts';
+
+/** Connects as the person who asks, so that the UI names them (A12). Errors: nothing answers there within five seconds. */
+export async function connectTemporal({ address }: Foundation['temporal'], person: string): Promise<Client> {
+  try {
+    const connection = await Connection.connect({ address, connectTimeout: '5s' });
+    return new Client({ connection, namespace: meshNamespace, identity: person });
+  } catch (cause) {
+    throw new Error(`Temporal does not answer at ${address}`, { cause });
+  }
+}
+
+/** Where the act is seen in Temporal's own UI. */
+export function uiLink({ uiUrl }: Foundation['temporal'], workflowId: string, act: string): string {
+  return `${uiUrl}/namespaces/${meshNamespace}/workflows/${encodeURIComponent(workflowId)}/${act}/history`;
+}

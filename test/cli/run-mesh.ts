@@ -1,0 +1,48 @@
+/** Runs the built command as a child process, as a person would. */
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const mesh = fileURLToPath(new URL('../../bin/mesh', import.meta.url));
+
+export type Ran = { readonly code: number | null; readonly stdout: string; readonly stderr: string };
+export type How = {
+  readonly cwd?: string;
+  readonly env?: Readonly<Record<string, string>>;
+  readonly input?: string;
+};
+
+/** A new folder that nothing else uses. */
+export function emptyFolder(): string {
+  return mkdtempSync(path.join(os.tmpdir(), 'mesh-cli-'));
+}
+
+/** What the command says with nothing configured but what is given: no colours asked for, no state, no terminal. */
+export function runMesh(args: readonly string[], how: How = {}): Promise<Ran> {
+  return run(process.execPath, [mesh, ...args], how);
+}
+
+/** The same on a terminal: both streams come back as one, as the person sees them. `input` is typed. */
+export function runMeshOnTerminal(args: readonly string[], how: How = {}): Promise<Ran> {
+  const line = [process.execPath, mesh, ...args].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+  return run('script', ['-qec', line, '/dev/null'], how);
+}
+
+async function run(program: string, args: readonly string[], { cwd, env, input }: How): Promise<Ran> {
+  const home = emptyFolder();
+  const child = spawn(program, args, {
+    cwd: cwd ?? home,
+    env: { PATH: process.env['PATH'] ?? '', HOME: home, SHELL: '/bin/sh', TERM: 'xterm', ...env },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input ?? '');
+  await once(child, 'close');
+  return { code: child.exitCode, stdout, stderr };
+}
