@@ -4,7 +4,18 @@
  */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, constants, type FileHandle, mkdir, open, readdir, readFile, rename, rm } from 'node:fs/promises';
+import {
+  chown,
+  constants,
+  type FileHandle,
+  mkdir,
+  mkdtemp,
+  open,
+  readdir,
+  readFile,
+  rename,
+  rm,
+} from 'node:fs/promises';
 import path from 'node:path';
 
 import { readPassword, writeWhole } from './files.ts';
@@ -56,11 +67,14 @@ export async function hand(folder: string, owner: Owner | undefined): Promise<Ha
   return { path: '/proc/self/fd/3', handle: await open(folder, constants.O_RDONLY | constants.O_DIRECTORY) };
 }
 
-/** Into a folder beside it and then renamed, so that the data folder is whole or not there. */
+/**
+ * Into a folder beside it and then renamed, so that the data folder is whole or not there. The folder is a new one each
+ * time: an initdb whose starter was killed goes on, and must not write among another's files.
+ */
 async function initialise({ programs, dataDir, passwordFile }: DataFolder): Promise<void> {
-  const work = `${dataDir}.new`;
-  await rm(work, { recursive: true, force: true });
-  await mkdir(work, { recursive: true, mode: 0o700 });
+  await removeUnfinished(dataDir);
+  await mkdir(path.dirname(dataDir), { recursive: true, mode: 0o700 });
+  const work = await mkdtemp(`${dataDir}.new-`);
   await own(work, programs.owner);
   const verifier = scramVerifier(await readPassword(passwordFile));
   // A verifier is taken as it is where a password is asked for.
@@ -76,6 +90,14 @@ async function initialise({ programs, dataDir, passwordFile }: DataFolder): Prom
   await writeOwned(path.join(work, 'data', verifierFile), `${verifier}\n`, programs.owner);
   await rename(path.join(work, 'data'), dataDir);
   await rm(work, { recursive: true, force: true });
+}
+
+async function removeUnfinished(dataDir: string): Promise<void> {
+  const names = await readdir(path.dirname(dataDir)).catch(() => []);
+  for (const name of names.filter((each) => each.startsWith(`${path.basename(dataDir)}.new-`))) {
+    // One that still writes there makes this fail; the next initialisation tries again.
+    await rm(path.join(path.dirname(dataDir), name), { recursive: true, force: true }).catch(() => undefined);
+  }
 }
 
 /** In single-user mode, which listens to nobody. */

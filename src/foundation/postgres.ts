@@ -5,7 +5,7 @@
  */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { open, readFile, stat } from 'node:fs/promises';
+import { open, readFile, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 
 import { isRefusal, type Refusal } from '../domain/refusal/refusal.ts';
@@ -35,26 +35,29 @@ export type PostgresServer = Process & { readonly port: number; readonly wasRunn
 export async function startPostgres(
   asked: PostgresAsked & { readonly log: string },
 ): Promise<PostgresServer | Refusal> {
-  const running = await adoptOrStop(asked);
-  if (running !== undefined) return { ...running, port: asked.port, wasRunning: true };
   const log = await open(asked.log, 'a', 0o600);
   try {
     for (let tries = 1; ; tries += 1) {
+      const running = await adoptOrStop(asked);
+      if (running !== undefined) return { ...running, port: asked.port, wasRunning: true };
       const from = (await stat(asked.log)).size;
       const child = await launchPostgres(asked, { detached: true, output: log.fd });
-      if (isRefusal(child)) return child;
-      const ready = await untilReady(asked.dataDir, child);
-      if (ready !== undefined) {
+      const ready = isRefusal(child) ? undefined : await untilReady(asked.dataDir, child);
+      if (!isRefusal(child) && ready !== undefined) {
         child.unref();
         return { ...ready, port: asked.port, wasRunning: false };
       }
       const said = (await readFile(asked.log)).subarray(from).toString('utf8');
-      // The children of a killed server need a moment to see that it is gone, and keep its memory until then.
-      if (tries < 50 && /pre-existing shared memory|lock file .* already exists/.test(said)) {
-        await new Promise((resolve) => setTimeout(resolve, 100));
-        continue;
+      // A server that whoever was killed had just started shows itself only now; and the children of a killed one keep its
+      // memory until they see that it is gone. Both are a matter of moments.
+      const isPassing = isRefusal(child)
+        ? await hasServer(asked.dataDir)
+        : /pre-existing shared memory|lock file .* already exists/.test(said);
+      if (tries === 50 || !isPassing) {
+        if (isRefusal(child)) return child;
+        throw new Error(`PostgreSQL did not start: ${lastWords(said)}`);
       }
-      throw new Error(`PostgreSQL did not start: ${lastWords(said)}`);
+      await new Promise((resolve) => setTimeout(resolve, 100));
     }
   } finally {
     await log.close();
@@ -68,6 +71,7 @@ export async function launchPostgres(
 ): Promise<ChildProcess | Refusal> {
   const taken = await refuseTaken('PostgreSQL', asked.address, asked.port);
   if (taken !== undefined) return taken;
+  await removeStaleLock(asked.dataDir);
   await preparePostgres(asked);
   const folder = await hand(asked.dataDir, asked.programs.owner);
   try {
@@ -88,14 +92,38 @@ export async function launchPostgres(
 /** The server that runs over a data folder, ready or not; undefined when none does. */
 export async function runningPostgres(
   dataDir: string,
-): Promise<(Process & { port: number; address: string; isReady: boolean }) | undefined> {
-  const text = await readFile(path.join(dataDir, 'postmaster.pid'), 'utf8').catch(() => undefined);
-  if (text === undefined) return undefined;
-  const lines = text.split('\n').map((line) => line.trim());
+): Promise<(Process & { readonly port: number; readonly address: string; readonly isReady: boolean }) | undefined> {
+  const lines = await readLock(dataDir);
   const pid = Number(lines[0]);
-  const mark = Number.isInteger(pid) && pid > 0 ? await startedMark(pid) : undefined;
+  const mark = await markOfPid(pid);
   if (mark === undefined || !(await servesFolder(pid, dataDir))) return undefined;
   return { pid, startedMark: mark, port: Number(lines[3]), address: lines[5] ?? '', isReady: lines[7] === 'ready' };
+}
+
+async function hasServer(dataDir: string): Promise<boolean> {
+  return (await runningPostgres(dataDir)) !== undefined;
+}
+
+/** The lines of postmaster.pid; none when there is no such file. */
+async function readLock(dataDir: string): Promise<readonly string[]> {
+  const text = await readFile(lockFile(dataDir), 'utf8').catch(() => '');
+  return text.split('\n').map((line) => line.trim());
+}
+
+const lockFile = (dataDir: string): string => path.join(dataDir, 'postmaster.pid');
+
+async function markOfPid(pid: number): Promise<string | undefined> {
+  return Number.isInteger(pid) && pid > 0 ? startedMark(pid) : undefined;
+}
+
+/**
+ * PostgreSQL refuses to start while its lock names a pid that some process of its user has. After a restart of the machine
+ * that may be anybody; a pid that nobody has is left to PostgreSQL, which looks for a dead server's children besides.
+ */
+async function removeStaleLock(dataDir: string): Promise<void> {
+  const pid = Number((await readLock(dataDir))[0]);
+  if ((await markOfPid(pid)) !== undefined && !(await servesFolder(pid, dataDir)))
+    await rm(lockFile(dataDir), { force: true });
 }
 
 /** Stops the server over a data folder: sessions are ended, nothing is lost. Returns when it is gone. */
