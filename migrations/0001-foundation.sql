@@ -238,7 +238,6 @@ create table mesh.bus_credentials (
   account_key text primary key,
   kind        text not null check (kind in ('node', 'token', 'program', 'seat')),
   name        text not null,
-  account_jwt text not null,
   user_key    text not null,
   user_jwt    text not null,
   created_at  timestamptz not null default now(),

@@ -17,7 +17,8 @@ export type DeclarationRecords = ReturnType<typeof declarationRecords>;
 export type DeclarationBus = {
   /** Conflict: the subject's last message is not the one that was expected (D4). */
   publish(envelope: Envelope, expectedLastSequence: number): Promise<{ readonly sequence: number } | 'conflict'>;
-  last(node: NodeName): Promise<{ readonly envelope: Envelope; readonly sequence: number } | undefined>;
+  /** `envelope` is absent when nobody can read the message. */
+  last(node: NodeName): Promise<{ readonly envelope: Envelope | undefined; readonly sequence: number } | undefined>;
   announceChanged(node: NodeName): Promise<void>;
 };
 

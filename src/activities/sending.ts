@@ -121,12 +121,12 @@ async function sendOne(
   const { node, number, composed } = of;
   const published = await ports.bus.publish(ports.sign({ node, number, text: composed.text }), of.expected);
   const last = published === 'conflict' ? await ports.bus.last(node) : undefined;
-  if (published === 'conflict' && last?.envelope.digest !== composed.digest) return last?.sequence ?? 0;
+  if (published === 'conflict' && last?.envelope?.digest !== composed.digest) return last?.sequence ?? 0;
   const resources = new Map([...composed.resources].map(([id, text]) => [id, `sha256:${ports.hash(text)}`]));
   await ports.declarations.recordSent({
     node,
     digest: composed.digest,
-    number: last?.envelope.number ?? number,
+    number: last?.envelope?.number ?? number,
     streamSequence: published === 'conflict' ? (last?.sequence ?? 0) : published.sequence,
     resources,
   });

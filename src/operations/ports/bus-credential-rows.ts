@@ -6,8 +6,6 @@ export type NewBusCredential = {
   /** What the account belongs to: a node's name, a token's id, `<node>/<module>`, a seat's name. */
   readonly name: string;
   readonly accountKey: string;
-  /** What the bus is told of the account; signed, public. */
-  readonly accountJwt: string;
   readonly userKey: string;
   readonly userJwt: string;
 };

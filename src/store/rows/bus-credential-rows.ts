@@ -6,24 +6,23 @@ const busCredentialRow = z.object({
   kind: z.enum(['node', 'token', 'program', 'seat']),
   name: z.string(),
   accountKey: z.string(),
-  accountJwt: z.string(),
   userKey: z.string(),
   userJwt: z.string(),
   createdAt: z.date(),
   pushedAt: z.date().exactOptional(),
   revokedAt: z.date().exactOptional(),
 });
-const columns = `kind, name, account_key as "accountKey", account_jwt as "accountJwt", user_key as "userKey",
+const columns = `kind, name, account_key as "accountKey", user_key as "userKey",
   user_jwt as "userJwt", created_at as "createdAt", pushed_at as "pushedAt", revoked_at as "revokedAt"`;
 
 export function busCredentialRows(query: Query): BusCredentialRows {
   return {
-    insertBusCredential: async ({ kind, name, accountKey, accountJwt, userKey, userJwt }) =>
+    insertBusCredential: async ({ kind, name, accountKey, userKey, userJwt }) =>
       (await query.run(
-        `insert into mesh.bus_credentials (kind, name, account_key, account_jwt, user_key, user_jwt)
-         values ($1, $2, $3, $4, $5, $6)
+        `insert into mesh.bus_credentials (kind, name, account_key, user_key, user_jwt)
+         values ($1, $2, $3, $4, $5)
          on conflict (kind, name) where revoked_at is null do nothing`,
-        [kind, name, accountKey, accountJwt, userKey, userJwt],
+        [kind, name, accountKey, userKey, userJwt],
       )) === 1,
     liveBusCredential: (kind, name) =>
       query.first(
