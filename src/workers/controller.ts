@@ -1,0 +1,209 @@
+/** The controller's process: runs the acts, records what nodes report, and lets joining nodes in. */
+import { Client, Connection } from '@temporalio/client';
+import type { Logger } from 'pino';
+import { createEnrolmentActivities, type AccountBus } from '../activities/enrolment.ts';
+import type { DeclarationBus, SealNew } from '../activities/ports.ts';
+import { createPushActivities } from '../activities/push.ts';
+import { createRotationActivities } from '../activities/rotation.ts';
+import { nodeAccount, tokenAccount, type AccountShape } from '../bus/accounts.ts';
+import { prepareAccount, pushAccount, revokeAccount } from '../bus/claims.ts';
+import { connectBus, type BusConnection } from '../bus/connection.ts';
+import { announceChanged, lastDeclaration, publishDeclaration } from '../bus/declarations.ts';
+import { meshCredential, systemCredential, type BusIdentity } from '../bus/identity.ts';
+import { announceReported, onReported } from '../bus/reported.ts';
+import { consumeReports } from '../bus/reports.ts';
+import { ensureStreams } from '../bus/streams.ts';
+import { anyNode } from '../bus/subjects.ts';
+import { meshNamespace } from '../domain/act/act.ts';
+import { nodeName } from '../domain/words/names.ts';
+import { controllerKeysAt, type ControllerKeys } from '../foundation/controller-keys.ts';
+import { readFoundation, type Foundation } from '../foundation/foundation.ts';
+import { actRecords } from '../operations/act/act-records.ts';
+import { busCredentialRecords } from '../operations/act/bus-credential-records.ts';
+import { credentialRecords } from '../operations/act/credential-records.ts';
+import { declarationRecords } from '../operations/act/declaration-records.ts';
+import { enrolmentRecords } from '../operations/node/enrol.ts';
+import { recordReport, recordUnreadable } from '../operations/report/record-report.ts';
+import { base64Of } from '../sealing/base64.ts';
+import { seal } from '../sealing/box.ts';
+import { sha256Hex } from '../sealing/digest.ts';
+import { signEnvelope } from '../sealing/envelope.ts';
+import { makeValue } from '../sealing/value.ts';
+import { openStore, type Store } from '../store/store.ts';
+import { serveEnrolmentDesk } from './enrolment-desk.ts';
+import { sayFailingSteps } from './failing-steps.ts';
+import { startTemporalWorker, workflowBundle } from './temporal-worker.ts';
+import { createWakes } from './wakes.ts';
+
+export type ControllerAsked = {
+  readonly stateDir: string;
+  readonly logger: Logger;
+  /** Aborted: what is in hand is finished or left to the next controller, and the process may end. */
+  readonly signal: AbortSignal;
+  /** The bundle of workflows, where it is not beside the compiled sources. */
+  readonly bundle?: string;
+  /** Told once all of it is served. */
+  readonly onReady?: () => void;
+};
+
+/** Serves until `signal`. Errors: no mesh was raised in this state folder; a part of the foundation does not answer. */
+export async function runController(asked: ControllerAsked): Promise<void> {
+  const foundation = await readFoundation(asked.stateDir);
+  if (foundation === undefined) throw new Error(`no mesh was raised in ${asked.stateDir}`);
+  const keys = await controllerKeysAt(asked.stateDir);
+  const ends: (() => Promise<void>)[] = [];
+  try {
+    await serve(asked, foundation, keys, ends);
+  } finally {
+    // What was opened last is closed first: nothing is told to a store or a bus that is gone.
+    for (const end of ends.toReversed()) await end();
+  }
+}
+
+async function serve(
+  asked: ControllerAsked,
+  foundation: Foundation,
+  keys: ControllerKeys,
+  ends: (() => Promise<void>)[],
+): Promise<void> {
+  const { logger } = asked;
+  const store = openStore({ ...foundation.postgres, connections: 20 });
+  ends.push(() => store.close());
+  const mesh = await connect(foundation, 'controller', await meshCredential(keys.bus), logger);
+  ends.push(() => mesh.close());
+  const system = await connect(foundation, 'controller-accounts', await systemCredential(keys.bus), logger);
+  ends.push(() => system.close());
+  await ensureStreams(mesh);
+
+  const connection = await Connection.connect({ address: foundation.temporal.address });
+  ends.push(() => connection.close());
+  const temporal = new Client({ connection, namespace: meshNamespace, identity: 'controller' });
+
+  const wakes = createWakes();
+  const deaf = onReported(mesh, anyNode, () => wakes.wake());
+  ends.push(async () => deaf());
+
+  const onFault = (fault: unknown): void =>
+    logger.error({ err: fault }, 'a message from the bus could not be taken; it comes again');
+  const reports = consumeReports(mesh, {
+    async onReport(report) {
+      await recordReport(store, report, Date.now());
+      announceReported(mesh, report);
+    },
+    onUnreadable: (message) => recordUnreadable(store, message),
+    onFault,
+  });
+  ends.push(() => reports.stop());
+
+  const worker = await startTemporalWorker({
+    address: foundation.temporal.address,
+    bundle: asked.bundle ?? workflowBundle,
+    activities: activitiesOver({ store, mesh, system, keys, wakes }),
+    interceptor: sayFailingSteps(actRecords(store), Date.now),
+    logger,
+  });
+  ends.push(() => worker.close());
+
+  const servers = [foundation.nats.url];
+  const desk = serveEnrolmentDesk({
+    store,
+    mesh,
+    temporal,
+    servers,
+    declarationKey: keys.declarations.publicKey,
+    onFault,
+  });
+  ends.push(() => desk.stop());
+
+  const stop = (): void => worker.shutdown();
+  if (asked.signal.aborted) stop();
+  else asked.signal.addEventListener('abort', stop, { once: true });
+  logger.info(
+    { postgres: foundation.postgres.port, nats: foundation.nats.port, temporal: foundation.temporal.address },
+    'the controller serves',
+  );
+  asked.onReady?.();
+  await worker.ended;
+}
+
+function connect(
+  foundation: Foundation,
+  name: string,
+  credential: Parameters<typeof connectBus>[0]['credential'],
+  logger: Logger,
+): Promise<BusConnection> {
+  return connectBus({
+    servers: [foundation.nats.url],
+    name,
+    credential,
+    onStatus: (status) =>
+      logger[status.kind === 'denied' || status.kind === 'error' ? 'error' : 'info'](
+        { bus: name, ...status },
+        'the bus',
+      ),
+  });
+}
+
+function activitiesOver(of: {
+  store: Store;
+  mesh: BusConnection;
+  system: BusConnection;
+  keys: ControllerKeys;
+  wakes: ReturnType<typeof createWakes>;
+}) {
+  const { store, mesh, keys, wakes } = of;
+  const acts = actRecords(store);
+  const declarations = declarationRecords(store);
+  const sending = {
+    declarations,
+    credentials: credentialRecords(store),
+    bus: declarationBus(mesh),
+    sign: ({ node, number, text }: { node: Parameters<DeclarationBus['last']>[0]; number: number; text: string }) =>
+      signEnvelope({ node, number, text, key: keys.declarations }),
+    hash: sha256Hex,
+    sealNew,
+  };
+  return {
+    ...createPushActivities({ ...sending, acts, wakes }),
+    ...createRotationActivities({ ...sending, acts, wakes, now: Date.now }),
+    ...createEnrolmentActivities({
+      acts,
+      busCredentials: busCredentialRecords(store),
+      declarations,
+      enrolments: enrolmentRecords(store),
+      bus: accountBus(of.system, keys.bus),
+      wakes,
+    }),
+  };
+}
+
+/** The value lives in this call: made, sealed to each key, forgotten (S2, S22). */
+const sealNew: SealNew = (publicKeys) => {
+  const value = makeValue();
+  return publicKeys.map((key) => seal(value, base64Of(key)));
+};
+
+function declarationBus(mesh: BusConnection): DeclarationBus {
+  return {
+    publish: (envelope, expected) => publishDeclaration(mesh, envelope, expected),
+    async last(node) {
+      const last = await lastDeclaration(mesh, node);
+      if (last === undefined) return undefined;
+      return 'envelope' in last ? last : { sequence: last.sequence, envelope: undefined };
+    },
+    async announceChanged(node) {
+      announceChanged(mesh, node);
+    },
+  };
+}
+
+function accountBus(system: BusConnection, identity: BusIdentity): AccountBus {
+  const meshAccount = identity.accounts.mesh;
+  const shapeOf = (kind: string, name: string): AccountShape =>
+    kind === 'token' ? tokenAccount(name, { meshAccount }) : nodeAccount(nodeName.parse(name), { meshAccount });
+  return {
+    prepare: (kind, name, userKey) => prepareAccount(identity, shapeOf(kind, name), { userKey }),
+    push: ({ kind, name, accountKey }) => pushAccount(system, identity, { accountKey, shape: shapeOf(kind, name) }),
+    revoke: (accountKey) => revokeAccount(system, identity, accountKey),
+  };
+}

@@ -1,0 +1,66 @@
+import { fileURLToPath } from 'node:url';
+import {
+  DefaultLogger,
+  NativeConnection,
+  Runtime,
+  Worker,
+  type ActivityInboundCallsInterceptor,
+} from '@temporalio/worker';
+import type { Logger } from 'pino';
+import { controllerQueue, meshNamespace } from '../domain/act/act.ts';
+
+/** Made by the build, beside the compiled sources, so that no worker bundles at its start. */
+export const workflowBundle = fileURLToPath(new URL('../../workflow-bundle.js', import.meta.url));
+
+export type TemporalWorker = {
+  /** Ends when it was shut down; rejects when it broke. */
+  readonly ended: Promise<void>;
+  shutdown(): void;
+  close(): Promise<void>;
+};
+
+/** Runs the controller's acts: their workflows from the bundle, their steps from `activities`. */
+export async function startTemporalWorker(of: {
+  readonly address: string;
+  readonly bundle: string;
+  readonly activities: object;
+  readonly interceptor: ActivityInboundCallsInterceptor;
+  readonly logger: Logger;
+}): Promise<TemporalWorker> {
+  speakThrough(of.logger);
+  const connection = await NativeConnection.connect({ address: of.address });
+  const worker = await Worker.create({
+    connection,
+    namespace: meshNamespace,
+    taskQueue: controllerQueue,
+    workflowBundle: { codePath: of.bundle },
+    activities: of.activities,
+    interceptors: { activity: [() => ({ inbound: of.interceptor })] },
+    // A worker that was killed leaves its cached workflows behind: the next one takes them after this long, not after ten seconds.
+    stickyQueueScheduleToStartTimeout: '1s',
+    maxHeartbeatThrottleInterval: '1s',
+    // Steps that wait for nodes hold a slot each; they cost nothing while they wait.
+    maxConcurrentActivityTaskExecutions: 500,
+    shutdownGraceTime: '2s',
+  });
+  const ended = worker.run();
+  return {
+    ended,
+    shutdown: () => {
+      if (worker.getState() === 'RUNNING') worker.shutdown();
+    },
+    close: () => connection.close(),
+  };
+}
+
+let speaking = false;
+/** The SDK has one logger a process, set before anything of it runs. */
+function speakThrough(logger: Logger): void {
+  if (speaking) return;
+  speaking = true;
+  Runtime.install({
+    logger: new DefaultLogger('WARN', ({ level, message, meta }) => {
+      logger[level === 'ERROR' ? 'error' : 'warn']({ temporal: meta }, message);
+    }),
+  });
+}
