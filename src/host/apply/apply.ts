@@ -5,6 +5,7 @@
 import path from 'node:path';
 import type { Declaration, ProcessResource, Resource } from '../../domain/declaration/declaration.ts';
 import { open, type SealingKey } from '../../sealing/box.ts';
+import { accountOf } from '../accounts.ts';
 import { errorChain, hasCode } from '../fault.ts';
 import { folderOf, inFolder } from '../folder.ts';
 import type { Ledger, LedgerEntry } from '../ledger.ts';
@@ -108,7 +109,9 @@ async function putProcess(
   );
   if (missing !== undefined && supervisor.pidOf(key) === undefined)
     throw new Error(`not started: ${missing.id}, which it reads, failed`);
-  const spec = launchSpec(declaration, resource, await restartDigests(site, resource, failed), surroundings);
+  const { home } = await accountOf(resource.user);
+  const restartOn = await restartDigests(site, resource, failed);
+  const spec = launchSpec(declaration, resource, { restartOn, home, surroundings });
   const before = site.ledger.process(key);
   await site.ledger.intend({
     id: resource.id,

@@ -26,13 +26,8 @@ export type LaunchSpec = {
   readonly ready?: Ready;
 };
 
-/** What the host itself adds: the node's root, and where `mesh` and `node` lie. */
-export type Surroundings = {
-  readonly root: string;
-  readonly bin: string;
-  readonly nodeFolder: string;
-  readonly homeOf: (user: string | undefined) => string;
-};
+/** What the host itself adds: the node's root, and the folders in which `mesh` and `node` lie. */
+export type Surroundings = { readonly root: string; readonly bin: string; readonly nodeFolder: string };
 
 const standardPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin';
 
@@ -40,14 +35,18 @@ const standardPath = '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/b
 export function launchSpec(
   declaration: Declaration,
   resource: ProcessResource,
-  restartOn: Readonly<Record<string, string>>,
-  { root, bin, nodeFolder, homeOf }: Surroundings,
+  given: {
+    readonly restartOn: Readonly<Record<string, string>>;
+    readonly home: string;
+    readonly surroundings: Surroundings;
+  },
 ): LaunchSpec {
+  const { root, bin, nodeFolder } = given.surroundings;
   const paths = declaredPaths(declaration);
   const within = (text: string): string => rootedText(root, paths, text);
   const command = resource.command.map(within);
   const ownEnv = Object.fromEntries(Object.entries(resource.env).map(([name, value]) => [name, within(value)]));
-  const cwd = rooted(root, resource.cwd ?? '/') || '/';
+  const cwd = resource.cwd === undefined ? root : rooted(root, resource.cwd);
   const ports = Object.fromEntries(
     Object.entries(resource.ports).map(([name, port]) => [portVariable(name), String(port)]),
   );
@@ -59,13 +58,13 @@ export function launchSpec(
     cwd,
     env: {
       PATH: `${bin}:${nodeFolder}:${standardPath}`,
-      HOME: homeOf(resource.user),
+      HOME: given.home,
       LANG: 'C.UTF-8',
       ...ownEnv,
       ...fixed,
     },
     definition: digestOfValue({ command, cwd, user: resource.user ?? '', env: ownEnv, fixed }),
-    restartOn,
+    restartOn: given.restartOn,
     stop: resource.stop,
     ...(resource.user === undefined ? {} : { user: resource.user }),
     ...(ready === undefined ? {} : { ready }),

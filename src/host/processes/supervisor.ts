@@ -41,6 +41,7 @@ export class Supervisor {
   readonly #patience: Patience;
   readonly #memories = new Map<string, Memory>();
   #watch: NodeJS.Timeout | undefined;
+  #closed = false;
 
   constructor({ stateDir, say, turned, patience }: Supervision) {
     this.#stateDir = stateDir;
@@ -102,6 +103,7 @@ export class Supervisor {
 
   /** Looks after the processes no longer. They go on. */
   close(): void {
+    this.#closed = true;
     clearInterval(this.#watch);
     for (const { timer, life } of this.#memories.values()) {
       clearTimeout(timer);
@@ -166,6 +168,8 @@ export class Supervisor {
       const identity = life.identity ?? (await records.launchedAs(this.#stateDir, record));
       if (identity !== undefined) life.identity = identity;
       if (!(await isRunning(life))) return 'ended';
+      // Nothing is noted of it: the next host waits for it anew.
+      if (this.#closed) return 'the host was stopped before it was known to run';
       const isTime = performance.now() >= deadline;
       if (identity !== undefined && (ready === undefined ? isTime : await isReady(ready, log, record)))
         return undefined;
