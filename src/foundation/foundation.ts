@@ -58,7 +58,7 @@ const portNames = ['postgres', 'nats', 'temporal', 'temporalUi', 'temporalHttp',
  */
 export async function raiseFoundation(asked: RaiseAsked): Promise<Foundation | Refusal> {
   await makeStateFolder(asked.stateDir);
-  const release = await holdState(asked.stateDir);
+  const release = await holdState(lockOf(asked.stateDir));
   try {
     const kept = await keepAddresses(asked.stateDir, portNames);
     const parts = asked.parts ?? foundationParts;
@@ -84,7 +84,7 @@ export async function lowerFoundation({
   say,
 }: Pick<RaiseAsked, 'stateDir' | 'say'>): Promise<readonly FoundationPart[]> {
   if ((await readKeptAddresses(stateDir)) === undefined) return [];
-  const release = await holdState(stateDir);
+  const release = await holdState(lockOf(stateDir));
   try {
     const stopped: FoundationPart[] = [];
     for (const part of foundationParts.toReversed()) {
@@ -123,6 +123,7 @@ const titles = { postgres: 'PostgreSQL', nats: 'NATS', temporal: 'Temporal' } as
   FoundationPart,
   string
 >;
+const lockOf = (stateDir: string): string => path.join(stateDir, 'run/raising.lock');
 const postgresDir = (stateDir: string): string => path.join(stateDir, 'postgres');
 const secretFile = (stateDir: string, name: string): string => path.join(stateDir, 'secrets', name);
 

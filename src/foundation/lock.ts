@@ -1,7 +1,6 @@
 /** One command at a time raises or lowers a mesh. */
 import { link, readFile, rename, rm } from 'node:fs/promises';
 import { randomBytes } from 'node:crypto';
-import path from 'node:path';
 import { z } from 'zod';
 
 import { hasCode, writeWhole } from './files.ts';
@@ -11,16 +10,15 @@ import { until } from './until.ts';
 const holder = z.object({ pid: z.number().int().positive(), startedMark: z.string() });
 
 /**
- * Holds the state folder for this process until the returned function is called, or the process ends, however it does.
+ * Holds the lock `file` for this process until the returned function is called, or the process ends, however it does.
  * Waits for another holder. Errors: the wait was in vain.
  */
-export async function holdState(stateDir: string, withinMs = 120_000): Promise<() => Promise<void>> {
-  const file = path.join(stateDir, 'run', 'raising.lock');
+export async function holdState(file: string, withinMs = 120_000): Promise<() => Promise<void>> {
   const mine = `${file}.${randomBytes(4).toString('hex')}`;
   const mark = await startedMark(process.pid);
   await writeWhole(mine, JSON.stringify({ pid: process.pid, startedMark: mark }), 0o600);
   try {
-    await until(() => take(file, mine), { withinMs, what: `another mesh command to let go of ${stateDir}` });
+    await until(() => take(file, mine), { withinMs, what: `another mesh command to let go of ${file}` });
   } finally {
     await rm(mine, { force: true });
   }

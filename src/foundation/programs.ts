@@ -167,17 +167,18 @@ async function pipDownload(env: Env, requirements: string, folder: string): Prom
       (error: unknown) => pipSaid(error),
     );
     if (failed === undefined) return undefined;
-    reasons.push(`${[command, ...before].join(' ')}: ${failed}`);
+    if (!reasons.includes(failed)) reasons.push(failed);
   }
-  return reasons.join('; ');
+  return `pip: ${reasons.join('; ')}`;
 }
 
-/** The last line that pip wrote; addresses are cut out, since an index's address may hold a login. */
+/** The last error that pip wrote; addresses are cut out, since an index's address may hold a login. */
 function pipSaid(error: unknown): string {
   if (!(error instanceof Error)) return 'failed';
   if (hasCode(error, 'ENOENT')) return 'not there';
   const stderr = 'stderr' in error && typeof error.stderr === 'string' ? error.stderr : '';
-  const said = stderr.split('\n').findLast((line) => line.trim() !== '') ?? 'failed';
+  const lines = stderr.split('\n').filter((line) => line.trim() !== '');
+  const said = lines.findLast((line) => line.startsWith('ERROR:')) ?? lines.at(-1) ?? 'failed';
   return said.trim().replaceAll(/\w+:\/\/\S+/g, '(address)');
 }
 

@@ -1,7 +1,8 @@
-import { spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
+import { chown, cp, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 
@@ -180,11 +181,24 @@ describe('a server over a folder', () => {
 });
 
 describe('its programs', () => {
-  test('[U11] missing library links and a node_modules out of reach are no obstacle: they are copied to a cache', async () => {
-    const home = place('home');
-    await mkdir(home, { mode: 0o755 });
-    const found = await findPostgres({ HOME: home });
-    expect(path.basename(found.postgres)).toBe('postgres');
+  test('[U11] neither missing library links nor a package that their user cannot come to is an obstacle', async () => {
+    const closed = place('closed-package');
+    const native = path.join(closed, 'package/native');
+    await mkdir(closed, { mode: 0o700 });
+    await cp(path.dirname(path.dirname(programs.postgres)), native, { recursive: true, verbatimSymlinks: true });
+    const libraries = path.join(native, 'lib');
+    for (const each of await readdir(libraries, { withFileTypes: true })) {
+      if (each.isSymbolicLink()) await rm(path.join(libraries, each.name));
+    }
+    const env = { HOME: place('nowhere'), XDG_CACHE_HOME: place('cache') };
+    const packed = { native, version: '18-test' };
+    // Two meshes may be the first at the same time.
+    const [one, two] = await Promise.all([findPostgres(env, packed), findPostgres(env, packed)]);
+    expect(one).toEqual(two);
+    const { stdout } = await promisify(execFile)(one.postgres, ['--version'], { ...one.owner, env: {} });
+    expect(stdout).toContain('(PostgreSQL) 18.');
+    if (one.owner === undefined) expect(one.postgres.startsWith(native)).toBe(true);
+    else expect(one.postgres.startsWith(place('cache'))).toBe(true);
   });
 });
 
