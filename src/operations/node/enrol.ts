@@ -1,8 +1,15 @@
 /** Joining, as the controller hears it: a node sends its keys, and shows that it holds them (U16). */
 import type { Refusal } from '../../domain/refusal/refusal.ts';
 import type { NodeName } from '../../domain/words/names.ts';
-import type { Enrolment, ForeignKey, InvitationRow, InvitationRows, NodeRows } from '../ports/node-rows.ts';
-import { controller, type EventRows, type Writes } from '../ports/work.ts';
+import type {
+  Enrolment,
+  ForeignKey,
+  InvitationRow,
+  InvitationRows,
+  KeyHolderReads,
+  NodeRows,
+} from '../ports/node-rows.ts';
+import { controller, type EventRows, type Reads, type Writes } from '../ports/work.ts';
 
 type Tx = NodeRows & InvitationRows & EventRows;
 /** What was answered: in `tokenId`, the SHA-256 of the value that was opened. */
@@ -59,6 +66,16 @@ export function proveNode(store: Writes<Tx>, { tokenId, node, valueHash }: Proof
     }
     return { node, identityKey: enrolment.identityKey };
   });
+}
+
+/** What a token's enrolment is so far: what an answer is checked against. Refused as `token-invalid`. */
+export function readEnrolment(store: Writes<InvitationRows>, tokenId: string): Promise<InvitationRow | Refusal> {
+  return store.write(controller, (tx) => openInvitation(tx, tokenId));
+}
+
+/** The node that a public key is recorded for already, if any; sealing keys in base64. */
+export function keyHolder(store: Reads<KeyHolderReads>, key: string): Promise<NodeName | undefined> {
+  return store.read((view) => view.keyHolder(key));
 }
 
 /** What the act that enrols a node records, step by step. Each function is one transaction, and the first time stands. */

@@ -53,6 +53,10 @@ export type ForeignKey = { readonly node: NodeName; readonly key: 'identity' | '
 export type NodeReads = {
   nodeRows(nodes?: readonly NodeName[]): Promise<readonly NodeRow[]>;
 };
+export type KeyHolderReads = {
+  /** The node that this public key, of whatever purpose, is recorded for; sealing keys in base64. */
+  keyHolder(key: string): Promise<NodeName | undefined>;
+};
 export type SealingKeyReads = {
   sealingKeys(nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, Uint8Array>>;
 };
