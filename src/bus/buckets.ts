@@ -39,7 +39,9 @@ export async function openBucket(bus: BusConnection, bucket: string): Promise<Bu
     replace: (key, value, revision) =>
       doing(key, async () => {
         try {
-          return await kv.update(key, text.encode(value), revision);
+          return revision === 0
+            ? await kv.create(key, text.encode(value))
+            : await kv.update(key, text.encode(value), revision);
         } catch (cause) {
           if (refusalCode(cause) === wrongLastSequence) return 'conflict';
           throw cause;

@@ -100,9 +100,11 @@ function statusOf(status: Status): BusStatus | undefined {
       return { kind: 'disconnected', detail };
     case Events.Reconnect:
       return { kind: 'reconnected', detail };
-    case Events.Error:
+    case Events.Error: {
       if (status.permissionContext === undefined) return { kind: 'error', detail };
-      return { kind: 'denied', ...status.permissionContext };
+      const { operation, subject } = status.permissionContext;
+      return { kind: 'denied', operation, subject };
+    }
     case DebugEvents.Reconnecting:
       return { kind: 'reconnecting', detail };
     // The client acts on these by itself; what follows from them is one of the above.

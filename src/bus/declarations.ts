@@ -120,7 +120,9 @@ export function onChanged(bus: BusConnection, node: NodeName, heard: (keys: read
       // A subscription that ended has nothing to tell; the connection's status says why.
       if (error !== null) return;
       const told = read(changed, message.data);
-      heard('value' in told ? (told.value.keys ?? []) : []);
+      const keys = 'value' in told ? (told.value.keys ?? []) : [];
+      // Not called from here: what a listener throws would end the client's reading for good, and unseen.
+      queueMicrotask(() => heard(keys));
     },
   });
   return () => subscription.unsubscribe();

@@ -32,7 +32,8 @@ export function onReported(
       // A subscription that ended has nothing to tell; the connection's status says why.
       if (error !== null) return;
       const told = read(reported, message.data);
-      if ('value' in told) heard(told.value);
+      // Not called from here: what a listener throws would end the client's reading for good, and unseen.
+      if ('value' in told) queueMicrotask(() => heard(told.value));
     },
   });
   return () => subscription.unsubscribe();

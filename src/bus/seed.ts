@@ -1,3 +1,4 @@
+import { createPrivateKey, sign as signBytes, type KeyObject } from 'node:crypto';
 import { inspect } from 'node:util';
 import { createAccount, createOperator, createUser, fromPublic, fromSeed, type KeyPair } from '@nats-io/nkeys';
 
@@ -8,6 +9,8 @@ export type SeedKind = keyof typeof makers;
 /** The private half of an nkey. It cannot be printed or put in JSON by accident; only `reveal` gives its text up (S5). */
 export class Seed {
   readonly #text: Uint8Array;
+  /** Node signs in microseconds where the library's own JavaScript takes 20 ms. */
+  readonly #handle: KeyObject;
   /** The public half; worked out from the seed. */
   readonly publicKey: string;
 
@@ -25,6 +28,7 @@ export class Seed {
     if (!this.publicKey.startsWith(prefixes[kind]))
       throw new Error(`this is the seed of another kind of key than a bus ${kind}`);
     this.#text = bytes;
+    this.#handle = createPrivateKey({ key: Buffer.concat([pkcs8Head, rawSeed(bytes)]), format: 'der', type: 'pkcs8' });
   }
 
   /** Hands the seed's text, as bytes, to `use`. */
@@ -34,7 +38,12 @@ export class Seed {
 
   /** Ed25519 over the text's UTF-8; base64. */
   sign(text: string): string {
-    return Buffer.from(fromSeed(this.#text).sign(new TextEncoder().encode(text))).toString('base64');
+    return Buffer.from(this.signBytes(new TextEncoder().encode(text))).toString('base64');
+  }
+
+  /** Ed25519; 64 bytes. */
+  signBytes(bytes: Uint8Array): Uint8Array {
+    return new Uint8Array(signBytes(null, bytes, this.#handle));
   }
 
   toString(): string {
@@ -48,6 +57,24 @@ export class Seed {
   toJSON(): never {
     throw new TypeError('a seed has no JSON form');
   }
+}
+
+const base32 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567';
+/** What stands before the 32 bytes of an Ed25519 private key in PKCS #8. */
+const pkcs8Head = Buffer.from('302e020100300506032b657004220420', 'hex');
+
+/** The 32 bytes in a seed's text, which is base32 of two bytes that tell the kind, these, and a checksum. */
+function rawSeed(text: Uint8Array): Uint8Array {
+  let [bits, held] = [0, 0];
+  const bytes: number[] = [];
+  for (const letter of new TextDecoder().decode(text)) {
+    bits = ((bits << 5) | base32.indexOf(letter)) & 0xfff;
+    held += 5;
+    if (held < 8) continue;
+    held -= 8;
+    bytes.push((bits >> held) & 0xff);
+  }
+  return Uint8Array.from(bytes.slice(2, 34));
 }
 
 /** A new seed. A node's identity key is a user's, made on the node. */
