@@ -18,7 +18,7 @@ import {
 } from '../../src/foundation/foundation.ts';
 import { natsPidFile } from '../../src/foundation/nats.ts';
 import { readKeptAddresses } from '../../src/foundation/ports.ts';
-import { isAlive, readPidFile } from '../../src/foundation/processes.ts';
+import { isAlive, readPidFile, startedMark } from '../../src/foundation/processes.ts';
 import { runningPostgres } from '../../src/foundation/postgres.ts';
 import { temporalPidFile } from '../../src/foundation/temporal.ts';
 import { watchedFolder } from '../support/foundation.ts';
@@ -174,7 +174,7 @@ describe('one mesh', () => {
     const kept = await readFile(path.join(stateDir, 'foundation.json'), 'utf8');
     expect(await lower()).toEqual(['temporal', 'nats', 'postgres']);
     expect(await runningParts(stateDir)).toEqual([]);
-    for (const pid of Object.values(before)) await expect(stat(`/proc/${pid}`)).rejects.toThrow();
+    for (const pid of Object.values(before)) expect(await startedMark(pid ?? 0)).toBeUndefined();
     expect(await lower()).toEqual([]);
 
     expect(await raise()).toEqual(first);
