@@ -29,6 +29,8 @@ export type ActRows = {
   /** False when that act is there already. */
   insertAct(act: NewAct): Promise<boolean>;
   actRow(act: string): Promise<ActRow | undefined>;
+  /** By its own id, or the latest of its workflow's id. */
+  actByName(name: string): Promise<ActRow | undefined>;
   /** The act's row, held until the transaction ends, so that settling and committing exclude each other. */
   holdAct(act: string): Promise<ActRow | undefined>;
   /** Adds `detail` to what is kept; sets the times that the stage implies, once. */

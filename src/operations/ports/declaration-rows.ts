@@ -49,6 +49,8 @@ export type NewReportRow = Omit<ReportRow, 'receivedAt'> & { readonly receivedAt
 export type ReportRows = {
   /** The row, held until the transaction ends, so that two reports of a node are judged one after the other. */
   holdReport(node: NodeName): Promise<ReportRow | undefined>;
+  /** The highest declaration number that was taken so far, sent or not; 0 when none was. */
+  lastNumber(): Promise<number>;
   putReport(row: NewReportRow): Promise<void>;
   replaceCapabilities(node: NodeName, capabilities: readonly Capability[]): Promise<void>;
   replaceCarriedPorts(node: NodeName, ports: Report['carriedPorts']): Promise<void>;

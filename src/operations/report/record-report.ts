@@ -1,13 +1,6 @@
-import { accountOf, type Account } from '../../domain/report/account.ts';
+import { accountOf, isWhole, type Account } from '../../domain/report/account.ts';
 import type { Report } from '../../domain/report/report.ts';
-import type {
-  NewReportRow,
-  ReportRow,
-  ReportRows,
-  SentReads,
-  UnreadableRow,
-  UnreadableRows,
-} from '../ports/declaration-rows.ts';
+import type { NewReportRow, ReportRow, ReportRows, UnreadableRow, UnreadableRows } from '../ports/declaration-rows.ts';
 import type { NodeReads } from '../ports/node-rows.ts';
 import { controller, type EventRows, type Writes } from '../ports/work.ts';
 
@@ -16,7 +9,7 @@ export type Recorded =
   /** It says nothing new, or is from a node that nobody knows. */
   | { readonly kind: 'ignored'; readonly why: string };
 
-type Tx = ReportRows & SentReads & Pick<NodeReads, 'nodeRows'> & EventRows;
+type Tx = ReportRows & Pick<NodeReads, 'nodeRows'> & EventRows;
 
 /**
  * Keeps what a node says of itself (D16–D20), in one transaction: the one row of its account, and, only when the report is complete
@@ -28,13 +21,14 @@ export function recordReport(store: Writes<Tx>, report: Report, receivedAt: numb
     const [known] = await tx.nodeRows([report.node]);
     if (known === undefined) return { kind: 'ignored', why: `there is no node ${report.node}` };
     const previous = await tx.holdReport(report.node);
-    const [sent] = await tx.sentRows([report.node]);
-    const judged = accountOf(previous && accountIn(previous), report, receivedAt, sent);
+    // A host may report before its send was recorded: only a number that was never taken was certainly never sent.
+    const taken = { digest: '', number: await tx.lastNumber() };
+    const judged = accountOf(previous && accountIn(previous), report, receivedAt, taken);
     if (judged.kind === 'ignored') return judged;
 
     await tx.putReport(rowOf(report, judged.account));
     await tx.putGranterReports(report.node, report.granters, new Date(receivedAt));
-    if (isComplete(report)) {
+    if (isWhole(report)) {
       await tx.replaceCapabilities(report.node, report.capabilities);
       await tx.replaceCarriedPorts(report.node, report.carriedPorts);
     }
@@ -47,11 +41,6 @@ export function recordReport(store: Writes<Tx>, report: Report, receivedAt: numb
 /** Keeps a message that nobody could read aside (U17); it is counted in `status`. */
 export function recordUnreadable(store: Writes<UnreadableRows>, message: UnreadableRow): Promise<void> {
   return store.write(controller, (tx) => tx.insertUnreadable(message));
-}
-
-/** D19: only a report that speaks of all that was declared says what the machine holds and carries. */
-function isComplete({ outcome, declared, applied }: Report): boolean {
-  return outcome === 'idle' || (outcome === 'applied' && applied >= declared);
 }
 
 /** The account in a row; times are ms there, and absent fields absent. */

@@ -17,9 +17,15 @@ const actRow = z.object({
 const columns = `act, workflow_id as "workflowId", kind, summary, person, stage, detail,
   started_at as "startedAt", committed_at as "committedAt", ended_at as "endedAt"`;
 
-export function actReads(query: Query): Pick<ActRows, 'actRow' | 'actRows'> {
+export function actReads(query: Query): Pick<ActRows, 'actRow' | 'actByName' | 'actRows'> {
   return {
     actRow: (act) => query.first(actRow, `select ${columns} from mesh.acts where act = $1`, [act]),
+    actByName: (name) =>
+      query.first(
+        actRow,
+        `select ${columns} from mesh.acts where act = $1 or workflow_id = $1 order by started_at desc limit 1`,
+        [name],
+      ),
     actRows: ({ limit, openOnly }) =>
       query.rows(
         actRow,

@@ -107,6 +107,13 @@ export function reportRows(query: Query): ReportRows {
       await query.run(`select from mesh.nodes where node = $1 for no key update`, [node]);
       return query.first(reportRow, `select ${columns} from mesh.reports where node = $1`, [node]);
     },
+    lastNumber: async () =>
+      (
+        await query.first(
+          z.object({ number: z.number() }),
+          `select case when is_called then last_value else 0 end as number from mesh.declaration_number`,
+        )
+      )?.number ?? 0,
     putReport: async (row) => {
       await query.run(
         `insert into mesh.reports (node, boot, sequence, outcome, digest, number, declared, applied, failures, refusal,

@@ -5,6 +5,7 @@ import type {
   Enrolment,
   InvitationReads,
   InvitationRows,
+  KeyHolderReads,
   NodeReads,
   NodeRows,
   SealingKeyReads,
@@ -32,7 +33,7 @@ const nodeRow = z
 const capabilityJson = `case when c.present then jsonb_build_object('name', c.name, 'present', true, 'detail', c.detail)
   else jsonb_build_object('name', c.name, 'present', false, 'reason', coalesce(c.reason, '')) end`;
 
-export function nodeReads(query: Query): NodeReads & SealingKeyReads {
+export function nodeReads(query: Query): NodeReads & SealingKeyReads & KeyHolderReads {
   return {
     nodeRows: (nodes) =>
       query.rows(
@@ -49,6 +50,16 @@ export function nodeReads(query: Query): NodeReads & SealingKeyReads {
           order by n.node`,
         [nodes ?? null],
       ),
+    keyHolder: async (key) =>
+      (
+        await query.first(
+          z.object({ node: nodeName }),
+          `select node from mesh.nodes
+            where identity_key = $1 or overlay_key = $1 or sealing_key = $2
+            order by node limit 1`,
+          [key, Buffer.from(key, 'base64')],
+        )
+      )?.node,
     sealingKeys: async (nodes) => {
       const rows = await query.rows(
         z.object({ node: nodeName, key: z.instanceof(Uint8Array) }),

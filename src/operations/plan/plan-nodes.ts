@@ -1,0 +1,74 @@
+import { differenceOf, type Difference } from '../../domain/declaration/difference.ts';
+import type { SecretNeed } from '../../domain/credential/secrets-to-make.ts';
+import type { Refusal } from '../../domain/refusal/refusal.ts';
+import type { Standing } from '../../domain/report/account.ts';
+import type { Binding } from '../../domain/resolution/resolve.ts';
+import type { NodeName } from '../../domain/words/names.ts';
+import type { SentRow } from '../ports/declaration-rows.ts';
+import type { NodeState } from '../ports/node-rows.ts';
+import type { Reads } from '../ports/work.ts';
+import { unknownNode } from '../node/invite-node.ts';
+import { judgeNodes, type Hash, type JudgedNode, type StandingReads } from './judge-nodes.ts';
+
+/** What a push would do to one node. */
+export type NodePlan = {
+  readonly node: NodeName;
+  readonly state: NodeState;
+  readonly standing: Standing;
+} & (
+  | {
+      readonly kind: 'resolvable';
+      /** Of the declaration that would be sent now. While `wouldMake` is not empty, what is made first will change it. */
+      readonly digest: string;
+      /** Against what was last sent, by the digests of resources; against nothing when nothing was sent (D6). */
+      readonly difference: Difference;
+      /** What it takes from other nodes, provision by provision (M6). */
+      readonly takes: readonly Binding[];
+      /** Secrets that a push would make first (S3). */
+      readonly wouldMake: readonly SecretNeed[];
+    }
+  | { readonly kind: 'unresolvable'; readonly refusals: readonly Refusal[] }
+);
+
+export type Plan = {
+  readonly nodes: readonly NodePlan[];
+  /** Whether a push would change anything: what `--detailed-exitcode` tells (U1). */
+  readonly hasChanges: boolean;
+};
+
+/**
+ * What a push would change, resource by resource (D6), and why a node would be sent nothing (D5). Made of one snapshot; writes
+ * nothing and makes no secret (S3). Refused as `unknown-node`.
+ */
+export function planNodes(
+  store: Reads<StandingReads>,
+  hash: Hash,
+  nodes?: readonly NodeName[],
+): Promise<Plan | Refusal> {
+  return store.read(async (view) => {
+    const judged = await judgeNodes(view, hash, nodes);
+    const missing = nodes?.find((name) => !judged.some(({ node }) => node.node === name));
+    if (missing !== undefined) return unknownNode(missing);
+    const planned = judged.map((one) => planOf(one, hash));
+    return { nodes: planned, hasChanges: planned.some(changes) };
+  });
+}
+
+function planOf({ node, composition, standing, sent }: JudgedNode, hash: Hash): NodePlan {
+  const common = { node: node.node, state: node.state, standing };
+  if (composition.kind === 'unresolvable') return { ...common, kind: 'unresolvable', refusals: composition.refusals };
+  const { digest, takes, wouldMake, resources } = composition;
+  const difference = sent?.digest === digest ? noDifference : differenceFrom(sent, resources, hash);
+  return { ...common, kind: 'resolvable', digest, difference, takes, wouldMake };
+}
+
+const noDifference: Difference = { added: [], changed: [], removed: [] };
+
+function differenceFrom(sent: SentRow | undefined, resources: ReadonlyMap<string, string>, hash: Hash): Difference {
+  const would = new Map([...resources].map(([id, text]) => [id, `sha256:${hash(text)}`]));
+  return differenceOf(sent?.resources ?? new Map(), would);
+}
+
+function changes(plan: NodePlan): boolean {
+  return plan.kind === 'resolvable' && (plan.standing.told !== 'same' || plan.wouldMake.length > 0);
+}

@@ -1,0 +1,143 @@
+import { hearing, isStuck, type Account } from '../../domain/report/account.ts';
+import { given } from '../../domain/words/given.ts';
+import type { NodeName } from '../../domain/words/names.ts';
+import type { ActRow, ActRows } from '../ports/act-rows.ts';
+import type { SentRow, UnreadableReads } from '../ports/declaration-rows.ts';
+import type { Reads } from '../ports/work.ts';
+import { judgeNodes, type Hash, type JudgedNode, type StandingReads } from './judge-nodes.ts';
+
+/** What stands first in `status` (D21): what is broken, what does not answer, what is out of date, and then the rest. */
+export type Concern = 'broken' | 'not answering' | 'out of date' | 'well';
+const order: readonly Concern[] = ['broken', 'not answering', 'out of date', 'well'];
+
+/** Times are RFC 3339, by the controller's clock. A node that never spoke has none of them (D22). */
+export type NodeStatus = {
+  readonly node: NodeName;
+  readonly state: string;
+  readonly concern: Concern;
+  /** Three facts, never one word for two (D23). `outcome` is absent when it never reported. */
+  readonly told: string;
+  readonly report?: string;
+  readonly outcome?: string;
+  readonly hearing: 'heard' | 'quiet' | 'silent';
+  readonly sent?: { readonly digest: string; readonly number: number; readonly at?: string };
+  readonly lastReport?: {
+    readonly at: string;
+    /** The declaration that it speaks of. */
+    readonly digest?: string;
+    readonly applied: number;
+    readonly declared: number;
+    readonly failures: readonly { readonly resource: string; readonly error: string }[];
+    readonly refusal?: { readonly kind: string; readonly detail: string };
+    readonly drift: readonly string[];
+    readonly kept: readonly string[];
+    /** The present failure: how many reports in a row said the same, and since when (D17, D18). */
+    readonly failing?: { readonly reports: number; readonly stuck: boolean; readonly since?: string };
+  };
+  /** Why it is sent nothing (D5). */
+  readonly unresolvable?: readonly {
+    readonly kind: string;
+    readonly what: string;
+    readonly why: string;
+    readonly next: readonly string[];
+  }[];
+};
+
+export type ActStatus = {
+  readonly act: string;
+  readonly summary: string;
+  readonly person: string;
+  readonly stage: string;
+  readonly startedAt: string;
+  /** Which ends it waits for, in words (A1.4). */
+  readonly waitsFor: readonly string[];
+};
+
+export type Status = {
+  readonly nodes: readonly NodeStatus[];
+  readonly acts: readonly ActStatus[];
+  /** Messages that nobody could read, kept aside (U17). */
+  readonly unreadable: { readonly count: number; readonly subjects: readonly string[] };
+  /** Something here is for a person to look at. */
+  readonly needsAttention: boolean;
+};
+
+type View = StandingReads & Pick<ActRows, 'actRows'> & UnreadableReads;
+
+/**
+ * What is so, in one snapshot; text and JSON are both made of this value (D21). No `null` in it anywhere (D22). `now`: ms, the
+ * controller's clock.
+ */
+export function status(store: Reads<View>, hash: Hash, now: number): Promise<Status> {
+  return store.read(async (view) => {
+    const nodes = (await judgeNodes(view, hash)).map((one) => nodeStatus(one, now));
+    const acts = (await view.actRows({ limit: 100, openOnly: true })).map(actStatus);
+    const unreadable = await view.unreadableCount();
+    return {
+      nodes: order.flatMap((concern) => nodes.filter((node) => node.concern === concern)),
+      acts,
+      unreadable,
+      needsAttention: nodes.some(({ concern }) => concern !== 'well') || unreadable.count > 0,
+    };
+  });
+}
+
+function nodeStatus(judged: JudgedNode, now: number): NodeStatus {
+  const { node, composition, standing, sent, account } = judged;
+  const { told, report, outcome } = standing;
+  return {
+    node: node.node,
+    state: node.state,
+    concern: concernOf(judged, now),
+    told,
+    ...given('report', report),
+    ...given('outcome', outcome),
+    hearing: hearing(account, now),
+    ...given('sent', sent && sentStatus(sent, account !== undefined)),
+    ...given('lastReport', account && reportStatus(account)),
+    ...given('unresolvable', composition.kind === 'unresolvable' ? composition.refusals.map(said) : undefined),
+  };
+}
+
+function concernOf({ standing, account }: JudgedNode, now: number): Concern {
+  if (account?.outcome === 'failed' || account?.outcome === 'refused') return 'broken';
+  if (hearing(account, now) !== 'heard') return 'not answering';
+  return standing.well ? 'well' : 'out of date';
+}
+
+function sentStatus({ digest, number, sentAt }: SentRow, hasSpoken: boolean): NonNullable<NodeStatus['sent']> {
+  return { digest, number, ...given('at', hasSpoken ? sentAt.toISOString() : undefined) };
+}
+
+function reportStatus(account: Account): NonNullable<NodeStatus['lastReport']> {
+  const { receivedAt, digest, applied, declared, failures, refusal, drift, kept, failingSince, failingReports } =
+    account;
+  const since = failingSince === undefined ? undefined : new Date(failingSince).toISOString();
+  const failing = { reports: failingReports, stuck: isStuck(account), ...given('since', since) };
+  return {
+    at: new Date(receivedAt).toISOString(),
+    ...given('digest', digest),
+    applied,
+    declared,
+    failures,
+    ...given('refusal', refusal),
+    drift,
+    kept,
+    ...given('failing', failingReports > 0 ? failing : undefined),
+  };
+}
+
+/** A refusal's facts are for programs that handle it; here its words are enough. */
+function said({ kind, what, why, next }: NonNullable<NodeStatus['unresolvable']>[number]) {
+  return { kind, what, why, next };
+}
+
+function actStatus({ workflowId, summary, person, stage, startedAt, detail }: ActRow): ActStatus {
+  return { act: workflowId, summary, person, stage, startedAt: startedAt.toISOString(), waitsFor: waitsFor(detail) };
+}
+
+/** What an act notes of its own waiting. */
+export function waitsFor(detail: ActRow['detail']): readonly string[] {
+  const said = detail['waitsFor'];
+  return Array.isArray(said) ? said.filter((one) => typeof one === 'string') : [];
+}
