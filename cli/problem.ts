@@ -12,6 +12,7 @@ export const problemKinds = {
   declined: exit.refused,
   'no-mesh': exit.refused,
   'no-node-here': exit.refused,
+  'no-controller': exit.refused,
   'no-worker': exit.stillRunning,
   'wait-timed-out': exit.stillRunning,
   interrupted: exit.interrupted,

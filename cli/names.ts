@@ -1,0 +1,39 @@
+/** Names that a person wrote, as the domain has them. What is no name ends the command as `invalid-name` (M27). */
+import type { z } from 'zod';
+
+import { localName, moduleName, nodeName, partName, provisionName } from '../src/domain/words/names.ts';
+import type { LocalName, ModuleName, NodeName, PartName, Placed, ProvisionName } from '../src/domain/words/names.ts';
+import { problem, stopWith, Stopped } from './problem.ts';
+
+export const asNode = (text: string): NodeName => named(nodeName, text);
+export const asModule = (text: string): ModuleName => named(moduleName, text);
+export const asProvision = (text: string): ProvisionName => named(provisionName, text);
+export const asLocal = (text: string): LocalName => named(localName, text);
+export const asPart = (text: string): PartName => named(partName, text);
+
+/** `NODE/MODULE`: a module on a node. */
+export function asPlaced(text: string): Placed {
+  const [node, module, ...more] = text.split('/');
+  if (node === undefined || module === undefined || more.length > 0) {
+    throw new Stopped(
+      problem('usage', {
+        what: `${JSON.stringify(text)} is not a module on a node`,
+        why: 'write NODE/MODULE, like beta/notes',
+        next: ['mesh status  # says what runs where'],
+      }),
+    );
+  }
+  return { node: asNode(node), module: asModule(module) };
+}
+
+function named<Schema extends z.ZodType>(schema: Schema, text: string): z.output<Schema> {
+  const read = schema.safeParse(text);
+  if (read.success) return read.data;
+  return stopWith({
+    kind: 'invalid-name',
+    what: read.error.issues.map(({ message }) => message).join('; '),
+    why: 'no two names may share a key, a file or a role, so all are written by one rule',
+    next: [],
+    facts: { found: text.slice(0, 200) },
+  });
+}

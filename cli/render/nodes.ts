@@ -1,0 +1,105 @@
+import type { CapabilitiesBody, NodeBody } from '../bodies/node.ts';
+import type { Look } from './look.ts';
+import { nextLines } from './problem.ts';
+import { facts, indent, table, type Cell } from './table.ts';
+import { time } from './time.ts';
+
+/** `mesh node invite --out`. */
+export function drawInvited(
+  of: { readonly node: string; readonly file: string; readonly expiresAt: string },
+  look: Look,
+): string {
+  return [
+    `One token for ${look.paint.bold(of.node)} is in ${of.file}. It is good ${time(of.expiresAt, look)} at most, and once.`,
+    ...nextLines(
+      [
+        `mesh node join --token-file ${of.file}   # on that machine`,
+        'mesh host                             # there, afterwards',
+      ],
+      look,
+    ),
+  ].join('\n');
+}
+
+/** `mesh node join`. */
+export function drawJoined(
+  { node, address, already }: { readonly node: string; readonly address: string; readonly already: boolean },
+  look: Look,
+): string {
+  const said = already
+    ? `This machine was ${node} already.`
+    : `This machine is ${look.paint.bold(node)} now, reached at ${address}.`;
+  return [said, ...nextLines(['mesh host'], look)].join('\n');
+}
+
+/** `mesh node list`. */
+export function drawNodes({ nodes }: { readonly nodes: readonly NodeBody[] }, look: Look): string {
+  if (nodes.length === 0) return ['There are no nodes yet.', ...nextLines(['mesh node invite NAME'], look)].join('\n');
+  const rows = nodes.map((node): readonly Cell[] => [
+    node.node,
+    stateCell(node, look),
+    node.address ?? '-',
+    node.joinedAt === undefined ? '-' : time(node.joinedAt, look),
+  ]);
+  return table(['node', 'state', 'address', 'joined'], rows, look);
+}
+
+function stateCell({ state }: NodeBody, { paint }: Look): Cell {
+  return state === 'joined' ? { text: state, paint: paint.green } : { text: state, paint: paint.yellow };
+}
+
+export type ShownNode = NodeBody & {
+  readonly capabilities: CapabilitiesBody;
+  readonly modules: readonly string[];
+  readonly pins: readonly { readonly provision: string; readonly provider: string }[];
+  readonly ports: readonly {
+    readonly module: string;
+    readonly listens: string;
+    readonly protocol: string;
+    readonly port: number;
+  }[];
+};
+
+/** `mesh node show`. */
+export function drawNode(node: ShownNode, look: Look): string {
+  const { paint } = look;
+  const section = (title: string, lines: readonly string[], none: string): string =>
+    `${paint.bold(title)}\n${indent(lines.length === 0 ? none : lines.join('\n'))}`;
+  return [
+    facts(
+      [
+        ['node', { text: node.node, paint: paint.bold }],
+        ['state', stateCell(node, look)],
+        ['address', node.address],
+        ['sealing key', node.sealingFingerprint],
+        ['invited', time(node.invitedAt, look)],
+        ['joined', node.joinedAt === undefined ? undefined : time(node.joinedAt, look)],
+      ],
+      look,
+    ),
+    section('modules', node.modules, 'none'),
+    section(
+      'pins',
+      node.pins.map(({ provision, provider }) => `${provision}  ${provider}`),
+      'none',
+    ),
+    section(
+      'ports',
+      node.ports.map((one) => `${one.port}/${one.protocol}  ${one.module} (${one.listens})`),
+      'none',
+    ),
+    section(
+      'capabilities',
+      node.capabilities.list.map((one) =>
+        one.present ? `${one.name}  ${detailText(one.detail)}` : `${one.name}  ${paint.dim(`no: ${one.reason ?? ''}`)}`,
+      ),
+      node.capabilities.reported ? 'it reported that it has none' : 'it has never reported any',
+    ),
+  ].join('\n\n');
+}
+
+function detailText(detail: Readonly<Record<string, string>> | undefined): string {
+  return Object.entries(detail ?? {})
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ');
+}
