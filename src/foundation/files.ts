@@ -39,6 +39,11 @@ export async function readPassword(file: string): Promise<string> {
   return password;
 }
 
+/** The same as bytes, for a verifier. */
+export async function passwordBytes(file: string): Promise<Uint8Array> {
+  return Buffer.from(await readPassword(file), 'utf8');
+}
+
 /** Whether a caught value is a system error of this code, like ENOENT. */
 export function hasCode(error: unknown, code: string): boolean {
   return typeof error === 'object' && error !== null && 'code' in error && error.code === code;

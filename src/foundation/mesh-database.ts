@@ -1,8 +1,8 @@
 /** The mesh's own database on its server, and the role that owns it. */
 import pg from 'pg';
 
-import { readPassword } from './files.ts';
-import { scramVerifier } from './scram.ts';
+import { makeVerifier } from '../granters/postgres/scram.ts';
+import { passwordBytes, readPassword } from './files.ts';
 
 export const meshDatabase = 'mesh';
 /** Owns the database; what the controller's processes log in as. */
@@ -29,7 +29,7 @@ export async function ensureMeshDatabase(asked: DatabaseAsked): Promise<void> {
   try {
     const has = async (query: string, name: string): Promise<boolean> =>
       (await superuser.query(query, [name])).rowCount === 1;
-    const verifier = scramVerifier(await readPassword(asked.controllerPasswordFile));
+    const verifier = makeVerifier(await passwordBytes(asked.controllerPasswordFile));
     const verb = (await has('select from pg_roles where rolname = $1', controllerRole)) ? 'alter' : 'create';
     await superuser.query(`${verb} role ${controllerRole} with login password '${verifier}'`);
     if (!(await has('select from pg_database where datname = $1', meshDatabase))) {

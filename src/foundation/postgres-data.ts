@@ -18,9 +18,9 @@ import {
 } from 'node:fs/promises';
 import path from 'node:path';
 
-import { readPassword, writeWhole } from './files.ts';
+import { isVerifierOf, makeVerifier } from '../granters/postgres/scram.ts';
+import { passwordBytes, writeWhole } from './files.ts';
 import { canEnter, type Owner, type PostgresPrograms } from './postgres-programs.ts';
-import { isVerifierOf, scramVerifier } from './scram.ts';
 
 type DataFolder = { readonly programs: PostgresPrograms; readonly dataDir: string; readonly passwordFile: string };
 
@@ -53,7 +53,7 @@ export async function isPasswordSet({
   passwordFile,
 }: Pick<DataFolder, 'dataDir' | 'passwordFile'>): Promise<boolean> {
   const verifier = await readFile(path.join(dataDir, verifierFile), 'utf8').catch(() => '');
-  return isVerifierOf(verifier.trim(), await readPassword(passwordFile));
+  return isVerifierOf(verifier.trim(), await passwordBytes(passwordFile));
 }
 
 /**
@@ -76,7 +76,7 @@ async function initialise({ programs, dataDir, passwordFile }: DataFolder): Prom
   await mkdir(path.dirname(dataDir), { recursive: true, mode: 0o700 });
   const work = await mkdtemp(`${dataDir}.new-`);
   await own(work, programs.owner);
-  const verifier = scramVerifier(await readPassword(passwordFile));
+  const verifier = makeVerifier(await passwordBytes(passwordFile));
   // A verifier is taken as it is where a password is asked for.
   await writeOwned(path.join(work, 'verifier'), `${verifier}\n`, programs.owner);
   const folder = await hand(work, programs.owner);
@@ -102,7 +102,7 @@ async function removeUnfinished(dataDir: string): Promise<void> {
 
 /** In single-user mode, which listens to nobody. */
 async function setPassword({ programs, dataDir, passwordFile }: DataFolder): Promise<void> {
-  const verifier = scramVerifier(await readPassword(passwordFile));
+  const verifier = makeVerifier(await passwordBytes(passwordFile));
   const folder = await hand(dataDir, programs.owner);
   try {
     const statement = `alter role ${superuser} with login password '${verifier}'\n`;

@@ -10,7 +10,6 @@ import { isRefusal } from '../../src/domain/refusal/refusal.ts';
 import { freePorts } from '../../src/foundation/ports.ts';
 import { findPostgres, type PostgresPrograms } from '../../src/foundation/postgres-programs.ts';
 import { runningPostgres, startPostgres, stopPostgres } from '../../src/foundation/postgres.ts';
-import { isVerifierOf, scramVerifier } from '../../src/foundation/scram.ts';
 import { watchedFolder } from '../support/foundation.ts';
 import { startTypeScript } from '../support/program.ts';
 import { until } from '../support/until.ts';
@@ -199,16 +198,5 @@ describe('its programs', () => {
     expect(stdout).toContain('(PostgreSQL) 18.');
     if (one.owner === undefined) expect(one.postgres.startsWith(native)).toBe(true);
     else expect(one.postgres.startsWith(place('cache'))).toBe(true);
-  });
-});
-
-describe('verifiers', () => {
-  test('[S5] a verifier is known for its password’s and for no other’s', () => {
-    const verifier = scramVerifier('a-password');
-    expect(isVerifierOf(verifier, 'a-password')).toBe(true);
-    expect(isVerifierOf(verifier, 'a-passwore')).toBe(false);
-    expect(isVerifierOf('md5something', 'a-password')).toBe(false);
-    expect(verifier).not.toContain('a-password');
-    expect(scramVerifier('a-password')).not.toBe(verifier);
   });
 });
