@@ -68,7 +68,10 @@ export async function runHost(of: Running): Promise<void> {
     const reporter = new Reporter({ ...of, node, boot, root: surroundings.root, bus, reconciler });
     try {
       while (!signal.aborted) {
-        await reporter.report(await reconciler.pass(await bus.fetch(), await reporter.capabilities()));
+        const pass = await reconciler.pass(await bus.fetch(), await reporter.capabilities());
+        // A pass that was cut short knows nothing worth saying.
+        if (signal.aborted) break;
+        await reporter.report(pass);
         await bell.wait(of.intervalMs ?? usualIntervalMs, signal);
       }
     } finally {

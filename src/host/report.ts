@@ -28,7 +28,7 @@ export function composeReport(pass: Pass, about: Reported): Report {
     node: about.node,
     boot: about.boot,
     sequence: about.sequence,
-    ...accountOf(pass),
+    ...whatCameOf(pass),
     capabilities: [...about.capabilities],
     carriedPorts: [],
     granters: about.granters,
@@ -42,7 +42,7 @@ type Account = Pick<
   'outcome' | 'digest' | 'number' | 'declared' | 'applied' | 'failures' | 'refusal' | 'drift' | 'kept'
 >;
 
-function accountOf(pass: Pass): Account {
+function whatCameOf(pass: Pass): Account {
   const nothing = { declared: 0, applied: 0, failures: [], drift: [], kept: [] };
   switch (pass.kind) {
     case 'idle':

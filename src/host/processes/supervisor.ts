@@ -72,6 +72,7 @@ export class Supervisor {
 
   /** Makes a process run as specified. Throws when the machine cannot start it. One call at a time. */
   async ensure(spec: LaunchSpec): Promise<Ensured> {
+    if (this.#closed) return { did: 'waits', settled: Promise.resolve('the host is being stopped') };
     const record = await records.readRecord(this.#stateDir, spec.key);
     const memory = this.#memories.get(spec.key);
     if (record === undefined || memory === undefined)
@@ -109,7 +110,6 @@ export class Supervisor {
       clearTimeout(timer);
       life.child?.removeAllListeners('exit');
     }
-    this.#memories.clear();
   }
 
   async #start(spec: LaunchSpec, endings: Endings): Promise<{ readonly settled: Promise<string | undefined> }> {
