@@ -23,3 +23,16 @@ export function answer<B extends Body>(
 ): Answer {
   return { schema, version: 1, body, text: (look) => draw(body, look), exitCode };
 }
+
+/** A detail as it may stand in an answer: what JSON has no place for, and null, is left out. */
+export function jsonOf(value: unknown): Json | undefined {
+  if (typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value;
+  if (Array.isArray(value)) return value.flatMap((one) => jsonOf(one) ?? []);
+  if (typeof value !== 'object' || value === null) return undefined;
+  const fields: Record<string, Json> = {};
+  for (const [name, each] of Object.entries(value)) {
+    const json = jsonOf(each);
+    if (json !== undefined) fields[name] = json;
+  }
+  return fields;
+}

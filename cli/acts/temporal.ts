@@ -13,8 +13,3 @@ export async function connectTemporal({ address }: Foundation['temporal'], perso
     throw new Error(`Temporal does not answer at ${address}`, { cause });
   }
 }
-
-/** Where the act is seen in Temporal's own UI. */
-export function uiLink({ uiUrl }: Foundation['temporal'], workflowId: string, act: string): string {
-  return `${uiUrl}/namespaces/${meshNamespace}/workflows/${encodeURIComponent(workflowId)}/${act}/history`;
-}

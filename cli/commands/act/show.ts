@@ -1,0 +1,53 @@
+import { answer, jsonOf } from '../../answer.ts';
+import type { CommandDefinition } from '../../definition.ts';
+import { drawAct, drawUnbegun } from '../../render/acts.ts';
+import { rfc3339 } from '../../render/time.ts';
+
+export const actShow: CommandDefinition = {
+  name: 'act show',
+  group: 'what is so',
+  summary: 'show one act: how far it is, what it waits for, and what came of it',
+  arguments: [{ name: 'ACT', says: "the act's id, or what it is about, like push/all" }],
+  options: [
+    { name: 'wait', says: 'wait until it has ended' },
+    { name: 'timeout', value: 'DURATION', kind: 'duration', says: 'with --wait: for how long', byDefault: '10m' },
+  ],
+  examples: ['mesh act show push/all', 'mesh act show rotate/alpha/postgres-database/beta/notes --wait'],
+  async run(given, context) {
+    const { z } = await import('zod');
+    const { withController } = await import('../../controller.ts');
+    const { findAct } = await import('../../acts/find-act.ts');
+    const { followAct } = await import('../../acts/follow-act.ts');
+    const { actBody, uiLink } = await import('../../bodies/act.ts');
+    const { isRefusal } = await import('../../../src/domain/refusal/refusal.ts');
+    return withController(context, async (controller) => {
+      const { temporal } = controller.foundation;
+      let found = await findAct(controller, given.text('ACT'));
+      if (isRefusal(found)) return found;
+      if (given.flag('wait') && (found.kind === 'not begun' || found.row.endedAt === undefined)) {
+        const { workflowId, act } = found.kind === 'begun' ? found.row : found;
+        const handle = (await controller.temporal()).workflow.getHandle(workflowId, act);
+        const started = { workflowId, act, attached: true, handle };
+        await followAct(started, z.unknown(), {
+          timeoutMs: given.number('timeout'),
+          context,
+          readAct: controller.readAct,
+        });
+        found = await findAct(controller, act);
+        if (isRefusal(found)) return found;
+      }
+      if (found.kind === 'begun')
+        return answer('mesh.act', { ...actBody(found.row, temporal), detail: jsonOf(found.row.detail) ?? {} }, drawAct);
+      const { workflowId, act, askedAt } = found;
+      const body = {
+        act,
+        workflowId,
+        stage: 'not begun',
+        askedAt: rfc3339(askedAt),
+        waitsFor: ['a controller to take it up'],
+        ui: uiLink(temporal, workflowId, act),
+      };
+      return answer('mesh.act', body, drawUnbegun);
+    });
+  },
+};

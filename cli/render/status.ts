@@ -1,0 +1,94 @@
+import type { ActStatus, NodeStatus, Status } from '../../src/operations/plan/status.ts';
+import type { Look } from './look.ts';
+import { nextLines } from './problem.ts';
+import { count, indent, table, type Cell } from './table.ts';
+import { time } from './time.ts';
+
+/** `mesh status` (D21): what is broken first, and every node with its three facts (D23). */
+export function drawStatus(status: Status & { readonly temporalUi: string }, look: Look): string {
+  const { nodes, acts, unreadable } = status;
+  if (nodes.length === 0) return ['There are no nodes yet.', ...nextLines(['mesh node invite NAME'], look)].join('\n');
+  const { paint } = look;
+  const troubles = nodes.flatMap((node) => troubleOf(node, look));
+  return [
+    table(
+      ['node', 'is', 'told', 'report', 'outcome', 'applied', 'last report'],
+      nodes.map((node) => row(node, look)),
+      look,
+    ),
+    ...(troubles.length === 0 ? [] : [troubles.join('\n')]),
+    ...(acts.length === 0
+      ? []
+      : [`${paint.bold('running acts')}\n${indent(acts.map((act) => actLine(act, look)).join('\n'))}`]),
+    ...(unreadable.count === 0
+      ? []
+      : [
+          paint.yellow(`${count(unreadable.count, 'message')} could not be read, on ${unreadable.subjects.join(', ')}`),
+        ]),
+    status.needsAttention ? paint.yellow('Something here needs a look.') : paint.green('All is well.'),
+  ].join('\n\n');
+}
+
+function row(node: NodeStatus, look: Look): readonly Cell[] {
+  const { lastReport } = node;
+  return [
+    node.node,
+    concernCell(node, look),
+    node.told,
+    node.report ?? '-',
+    outcomeCell(node, look),
+    lastReport === undefined ? '-' : `${lastReport.applied} of ${lastReport.declared}`,
+    lastReport === undefined ? 'never' : time(lastReport.at, look),
+  ];
+}
+
+function concernCell({ concern, hearing, state }: NodeStatus, { paint }: Look): Cell {
+  switch (concern) {
+    case 'broken':
+      return { text: 'broken', paint: paint.red };
+    case 'not answering':
+      return { text: state === 'joined' ? hearing : state, paint: paint.yellow };
+    case 'out of date':
+      return { text: 'out of date', paint: paint.yellow };
+    case 'well':
+      return { text: 'well', paint: paint.green };
+  }
+}
+
+function outcomeCell({ outcome }: NodeStatus, { paint }: Look): Cell {
+  if (outcome === 'failed' || outcome === 'refused') return { text: outcome, paint: paint.red };
+  return outcome ?? '-';
+}
+
+/** What is wrong with it, in words, and what to do. */
+function troubleOf(node: NodeStatus, look: Look): readonly string[] {
+  const { paint } = look;
+  const { lastReport, unresolvable } = node;
+  const lines = [
+    ...(lastReport?.refusal === undefined
+      ? []
+      : [`refused (${lastReport.refusal.kind}): ${lastReport.refusal.detail}`]),
+    ...(lastReport?.failures ?? []).map(({ resource, error }) => `${resource}: ${error}`),
+    ...failingLine(lastReport, look),
+    ...(unresolvable ?? []).flatMap(({ what, why, next }) => [
+      `${what}: ${why}`,
+      ...next.map((line) => `  ${paint.cyan(line)}`),
+    ]),
+    ...(lastReport?.drift ?? []).map((said) => `put right: ${said}`),
+    ...(lastReport?.kept ?? []).map((said) => `kept: ${said}`),
+  ];
+  return lines.length === 0 ? [] : [`${paint.bold(node.node)}\n${indent(lines.join('\n'))}`];
+}
+
+function failingLine(lastReport: NodeStatus['lastReport'], look: Look): readonly string[] {
+  const failing = lastReport?.failing;
+  if (failing === undefined) return [];
+  const since = failing.since === undefined ? '' : `, since ${time(failing.since, look)}`;
+  const said = `${count(failing.reports, 'report')} in a row said so${since}`;
+  return [failing.stuck ? look.paint.red(`stuck: ${said}`) : said];
+}
+
+function actLine({ act, summary, person, startedAt, waitsFor }: ActStatus, look: Look): string {
+  const waits = waitsFor.length === 0 ? '' : `\n${indent(waitsFor.map((one) => `waits for ${one}`).join('\n'))}`;
+  return `${summary} (${act}), by ${person}, ${time(startedAt, look)}${waits}`;
+}
