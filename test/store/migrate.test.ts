@@ -61,7 +61,7 @@ test('a migration that fails half way leaves nothing of it', async () => {
   await writeFile(path.join(folder, '0001-first.sql'), 'create table mesh.kept (id int);');
   await migrate({ connection, folder });
   await writeFile(path.join(folder, '0002-second.sql'), 'create table mesh.lost (id int); select 1/0;');
-  await expect(migrate({ connection, folder })).rejects.toThrow();
+  await expect(migrate({ connection, folder })).rejects.toThrow(/division by zero/);
   expect(
     await ask(connection, `select table_name from information_schema.tables where table_schema = 'mesh' order by 1`),
   ).toEqual([{ table_name: 'kept' }, { table_name: 'migrations' }]);

@@ -1,6 +1,11 @@
-import type { Refusal } from '../../domain/refusal/refusal.ts';
-import type { ModuleName } from '../../domain/words/names.ts';
-import type { ModuleRows, NewModule } from '../ports/module-rows.ts';
+import { refuseUnbuilt } from '../../domain/manifest/unbuilt.ts';
+import { isRefusal, type Refusal } from '../../domain/refusal/refusal.ts';
+import type { Inventory } from '../../domain/resolution/inventory.ts';
+import { resolve } from '../../domain/resolution/resolve.ts';
+import type { ModuleName, NodeName } from '../../domain/words/names.ts';
+import { modulesOn, record, settle } from '../intent/settle.ts';
+import type { InventoryReads } from '../ports/declaration-rows.ts';
+import type { IntentRows, ModuleRows, NewModule } from '../ports/module-rows.ts';
 import type { EventRows, Writes } from '../ports/work.ts';
 
 export type AddedModule = {
@@ -8,22 +13,54 @@ export type AddedModule = {
   readonly version: string;
   readonly digest: string;
   readonly change: 'added' | 'changed' | 'same';
+  /** The nodes it runs on: what a push would now change. */
+  readonly nodes: readonly NodeName[];
 };
 
-/** Adds a module to the catalogue, or changes the one of that name (M15). */
+/**
+ * Adds a module to the catalogue, or changes the one of that name (M15): settings, secrets, ports and assignments stay where they
+ * were, and where it runs it gets the ports and claims that are new in its manifest. Refused as `not-built-yet` or
+ * `placeholder-unfilled` for what this mesh cannot do, and when a new claim or fixed port of it is held on a node it runs on.
+ * A node that it can no longer be resolved on is not refused here: `plan` says why (D5).
+ */
 export function addModule(
-  store: Writes<ModuleRows & EventRows>,
+  store: Writes<InventoryReads & ModuleRows & IntentRows & EventRows>,
   person: string,
   added: NewModule,
 ): Promise<AddedModule | Refusal> {
   const { module, version } = added.manifest;
   const { digest } = added;
-  return store.write(person, async (tx): Promise<AddedModule> => {
-    const known = await tx.moduleManifest(module);
-    if (known?.digest === digest && known.version === version) return { module, version, digest, change: 'same' };
-    await tx.putModule(added);
-    const change = known === undefined ? 'added' : 'changed';
-    await tx.event({ kind: `module-${change}`, about: module, detail: { version, digest } });
-    return { module, version, digest, change };
-  });
+  return store.write(
+    person,
+    async (tx): Promise<AddedModule | Refusal> => {
+      const unbuilt = refuseUnbuilt(added.manifest, added.files);
+      if (unbuilt !== undefined) return unbuilt;
+      const before = await tx.inventory();
+      const inventory = { ...before, modules: withModule(before.modules, added) };
+      const nodes = nodesWith(before, inventory, module);
+      const known = (await tx.moduleRows()).find((row) => row.module === module);
+      if (known?.digest === digest && known.version === version)
+        return { module, version, digest, change: 'same', nodes };
+
+      const settlement = settle({ inventory, resolution: resolve(inventory), claims: await tx.claimRows(), nodes });
+      if (isRefusal(settlement)) return settlement;
+      await tx.putModule(added);
+      await record(tx, settlement);
+      const change = known === undefined ? 'added' : 'changed';
+      await tx.event({ kind: `module-${change}`, about: module, detail: { version, digest } });
+      return { module, version, digest, change, nodes };
+    },
+    'serializable',
+  );
+}
+
+function withModule(modules: Inventory['modules'], { manifest, files }: NewModule): Inventory['modules'] {
+  return [...modules.filter((one) => one.manifest.module !== manifest.module), { manifest, files }];
+}
+
+/** Nodes on which the module runs, or comes to run because another there requires what it now provides. */
+function nodesWith(before: Inventory, after: Inventory, module: ModuleName): readonly NodeName[] {
+  return after.nodes
+    .map(({ name }) => name)
+    .filter((node) => modulesOn(before, node).includes(module) || modulesOn(after, node).includes(module));
 }

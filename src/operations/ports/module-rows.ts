@@ -47,10 +47,9 @@ export type IntentRows = IntentReads & {
   insertAssignment(placed: Placed): Promise<boolean>;
   deleteAssignment(placed: Placed): Promise<boolean>;
   insertPorts(ports: readonly PortRow[]): Promise<void>;
-  /** Of these modules on this node. */
-  deletePorts(node: NodeName, modules: readonly ModuleName[]): Promise<readonly PortRow[]>;
+  deletePorts(ports: readonly PortRow[]): Promise<void>;
   insertClaims(claims: readonly ClaimRow[]): Promise<void>;
-  deleteClaims(node: NodeName, modules: readonly ModuleName[]): Promise<readonly ClaimRow[]>;
+  deleteClaims(claims: readonly ClaimRow[]): Promise<void>;
   /** A binding that is there moves to the provider given. */
   putBindings(bindings: readonly BindingRow[]): Promise<void>;
   deleteBindings(bindings: readonly Pick<BindingRow, 'node' | 'module' | 'provision'>[]): Promise<void>;

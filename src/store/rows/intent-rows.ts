@@ -76,13 +76,14 @@ export function intentRows(query: Query): IntentRows {
         [JSON.stringify(ports)],
       );
     },
-    deletePorts: (node, modules) =>
-      query.rows(
-        portRow,
-        `delete from mesh.ports where node = $1 and module = any ($2::text[])
-         returning node, module, listens, protocol, port, fixed`,
-        [node, modules],
-      ),
+    deletePorts: async (ports) => {
+      await query.run(
+        `delete from mesh.ports p
+          using jsonb_to_recordset($1::jsonb) as g (node text, module text, listens text, protocol text)
+          where p.node = g.node and p.module = g.module and p.listens = g.listens and p.protocol = g.protocol`,
+        [JSON.stringify(ports)],
+      );
+    },
     insertClaims: async (claims) => {
       await query.run(
         `insert into mesh.claims (name, place, node, module)
@@ -90,12 +91,14 @@ export function intentRows(query: Query): IntentRows {
         [JSON.stringify(claims)],
       );
     },
-    deleteClaims: (node, modules) =>
-      query.rows(
-        claimRow,
-        `delete from mesh.claims where node = $1 and module = any ($2::text[]) returning name, place, node, module`,
-        [node, modules],
-      ),
+    deleteClaims: async (claims) => {
+      await query.run(
+        `delete from mesh.claims c
+          using jsonb_to_recordset($1::jsonb) as g (name text, place text)
+          where c.name = g.name and c.place = g.place`,
+        [JSON.stringify(claims)],
+      );
+    },
     putBindings: async (bindings) => {
       await query.run(
         `insert into mesh.bindings (node, module, provision, provider_node, provider_module)

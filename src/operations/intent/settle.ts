@@ -1,0 +1,147 @@
+/**
+ * Settling: what the mesh gives and takes back when an intent changes: ports, claims and recorded bindings, for the module that
+ * was named and for all that its requirements bring along (M2). Worked out as values first, so that a refusal has written nothing.
+ */
+import { allocatePorts } from '../../domain/assignment/allocate-ports.ts';
+import { claimHeld, claimsOf } from '../../domain/assignment/claims.ts';
+import { isRefusal, type Refusal } from '../../domain/refusal/refusal.ts';
+import { indexOf, type InventoryIndex } from '../../domain/resolution/inventory-index.ts';
+import type { BindingRow, Inventory, PortRow } from '../../domain/resolution/inventory.ts';
+import type { Binding, Resolution } from '../../domain/resolution/resolve.ts';
+import { walk } from '../../domain/resolution/walk.ts';
+import type { ModuleName, NodeName } from '../../domain/words/names.ts';
+import type { ClaimRow, IntentRows } from '../ports/module-rows.ts';
+
+type Changes<Row> = { readonly added: readonly Row[]; readonly dropped: readonly Row[] };
+export type Settlement = {
+  readonly ports: Changes<PortRow>;
+  readonly claims: Changes<ClaimRow>;
+  /** `added` holds moved ones too: a binding moves by a pin alone (M4), which the resolution has seen to. */
+  readonly bindings: Changes<BindingRow>;
+};
+
+export type Intended = {
+  /** The inventory as it will be, and its resolution. */
+  readonly inventory: Inventory;
+  readonly resolution: Resolution;
+  /** Claims as they are. */
+  readonly claims: readonly ClaimRow[];
+  /** Whose modules have changed. */
+  readonly nodes: readonly NodeName[];
+};
+
+/** Refusals: `claim-held`, `port-held`, `port-carried`, `ports-exhausted`, each naming the holder (M13, M17, M19, M21). */
+export function settle(intended: Intended): Settlement | Refusal {
+  const ports = settlePorts(intended);
+  if (isRefusal(ports)) return ports;
+  const claims = settleClaims(intended);
+  if (isRefusal(claims)) return claims;
+  return { ports, claims, bindings: settleBindings(intended) };
+}
+
+/** Writes a settlement; what is given back goes first, so that it can be given away again. */
+export async function record(tx: IntentRows, { ports, claims, bindings }: Settlement): Promise<void> {
+  if (ports.dropped.length > 0) await tx.deletePorts(ports.dropped);
+  if (claims.dropped.length > 0) await tx.deleteClaims(claims.dropped);
+  if (bindings.dropped.length > 0) await tx.deleteBindings(bindings.dropped);
+  if (ports.added.length > 0) await tx.insertPorts(ports.added);
+  if (claims.added.length > 0) await tx.insertClaims(claims.added);
+  if (bindings.added.length > 0) await tx.putBindings(bindings.added);
+}
+
+/** All modules that end up on a node, sorted. */
+export function modulesOn(inventory: Inventory, node: NodeName): readonly ModuleName[] {
+  return walk(indexOf(inventory), node).modules.map(({ module }) => module);
+}
+
+function settlePorts({ inventory, nodes }: Intended): Changes<PortRow> | Refusal {
+  const added: PortRow[] = [];
+  const dropped: PortRow[] = [];
+  for (const node of nodes) {
+    const settled = portsOfNode(inventory, node);
+    if (isRefusal(settled)) return settled;
+    added.push(...settled.added);
+    dropped.push(...settled.dropped);
+  }
+  return { added, dropped };
+}
+
+function portsOfNode(inventory: Inventory, node: NodeName): Changes<PortRow> | Refusal {
+  const index = indexOf(inventory);
+  const modules = new Set(modulesOn(inventory, node));
+  const rows = inventory.ports.filter((row) => row.node === node);
+  const added: PortRow[] = [];
+  const dropped = rows.filter(({ module }) => !modules.has(module));
+  let taken = rows.filter(({ module }) => modules.has(module));
+  const ordered = [...modules].toSorted((a, b) => Number(hasFixed(index, b)) - Number(hasFixed(index, a)));
+  for (const module of ordered) {
+    const listens = index.modules.get(module)?.manifest.listens ?? [];
+    const carried = index.nodes.get(node)?.carriedPorts ?? [];
+    const allocated = allocatePorts({ placed: { node, module }, listens, taken, carried });
+    if (isRefusal(allocated)) return allocated;
+    added.push(...allocated.added);
+    dropped.push(...allocated.dropped);
+    taken = [...taken.filter((row) => row.module !== module), ...allocated.rows];
+  }
+  return { added, dropped };
+}
+
+/** Fixed numbers are given out before any number that could be another. */
+const hasFixed = (index: InventoryIndex, module: ModuleName): boolean =>
+  index.modules.get(module)?.manifest.listens.some(({ fixed }) => fixed) ?? false;
+
+function settleClaims({ inventory, nodes, claims }: Intended): Changes<ClaimRow> | Refusal {
+  const wanted = nodes.flatMap((node) => claimsOnNode(inventory, node));
+  const wantedKeys = new Set(wanted.map(holdingKey));
+  const settled = new Set(nodes);
+  const dropped = claims.filter((row) => settled.has(row.node) && !wantedKeys.has(holdingKey(row)));
+  const gone = new Set(dropped.map(claimKey));
+  const held = new Map(claims.filter((row) => !gone.has(claimKey(row))).map((row) => [claimKey(row), row]));
+  const added: ClaimRow[] = [];
+  for (const claim of wanted) {
+    const holder = held.get(claimKey(claim));
+    if (holder === undefined) {
+      added.push(claim);
+      held.set(claimKey(claim), claim);
+    } else if (holdingKey(holder) !== holdingKey(claim)) return claimHeld(claim, claim, holder);
+  }
+  return { added, dropped };
+}
+
+function claimsOnNode(inventory: Inventory, node: NodeName): readonly ClaimRow[] {
+  return modulesOn(inventory, node).flatMap((module) => {
+    const known = indexOf(inventory).modules.get(module);
+    return known === undefined ? [] : claimsOf(known.manifest, node).map((claim) => ({ ...claim, node, module }));
+  });
+}
+
+const claimKey = ({ name, place }: ClaimRow): string => `${place}/${name}`;
+const holdingKey = (row: ClaimRow): string => `${claimKey(row)} ${row.node}/${row.module}`;
+
+/**
+ * Every binding that the resolution makes is recorded, whichever node's it is: one that is made use of without a row could be
+ * taken for a free choice later. Rows of the settled nodes that nothing requires any more go.
+ */
+function settleBindings({ inventory, resolution, nodes }: Intended): Changes<BindingRow> {
+  const made = [...resolution.nodes.values()].flatMap((node) => node.bindings.map(rowOf));
+  const there = new Map(inventory.bindings.map((row) => [bindingKey(row), row]));
+  const required = new Set(nodes.flatMap((node) => requirementsOn(inventory, node)));
+  const settled = new Set(nodes);
+  return {
+    added: made.filter((row) => !isSame(there.get(bindingKey(row)), row)),
+    dropped: inventory.bindings.filter((row) => settled.has(row.node) && !required.has(bindingKey(row))),
+  };
+}
+
+/** What the modules of a node ask of the mesh. */
+function requirementsOn(inventory: Inventory, node: NodeName): readonly string[] {
+  return walk(indexOf(inventory), node).asks.map(({ module, provision }) => bindingKey({ node, module, provision }));
+}
+
+const rowOf = ({ consumer, provision, provider }: Binding): BindingRow => ({ ...consumer, provision, provider });
+const bindingKey = ({ node, module, provision }: Pick<BindingRow, 'node' | 'module' | 'provision'>): string =>
+  `${node}/${module}/${provision}`;
+
+function isSame(one: BindingRow | undefined, other: BindingRow): boolean {
+  return one?.provider.node === other.provider.node && one.provider.module === other.provider.module;
+}
