@@ -62,7 +62,7 @@ describe('starting', () => {
     );
     // What the shell itself sets is no inheritance.
     for (const own of ['PWD', 'OLDPWD', 'SHLVL', '_']) env.delete(own);
-    expect([...env.keys()].toSorted()).toEqual([
+    expect([...env.keys()].map(String).toSorted()).toEqual([
       'CONF',
       'HOME',
       'LANG',
