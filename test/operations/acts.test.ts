@@ -180,7 +180,12 @@ describe('credentials', () => {
         return credentialRecords(store).keep(
           act,
           [made({ consumer: blob(act) })],
-          [{ key: { node: node('beta'), module: module('notes'), name: partNamed('cookie') }, node: { ...blob(act), fingerprint: 'of-beta' } }],
+          [
+            {
+              key: { node: node('beta'), module: module('notes'), name: partNamed('cookie') },
+              node: { ...blob(act), fingerprint: 'of-beta' },
+            },
+          ],
         );
       }),
     );
