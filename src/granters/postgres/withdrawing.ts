@@ -7,6 +7,7 @@ import type { GranterEntry } from '../../domain/report/report.ts';
 import { entryFromComment, inState } from './entries.ts';
 import { again, faultText } from './fault.ts';
 import type { Surroundings } from './reconcile.ts';
+import { readLoginComment } from './seen-logins.ts';
 import { beginDrain, dropLogin, endLogin, unlistedLogins, type Unlisted } from './withdraw-access.ts';
 
 /** A login that was dropped: whoever was just being let in may show up a moment later. */
@@ -23,8 +24,9 @@ export function createWithdrawing({ provider, entries, held, retries, changed }:
   let doneFor: string | undefined;
 
   const entryOf = (role: Unlisted): GranterEntry | undefined => {
-    const told = entryFromComment(role.login, role.comment);
-    return told === undefined ? undefined : (entries.of(told.login, told.generation) ?? told);
+    const generation = readLoginComment(role.comment)?.generation;
+    const known = generation === undefined ? undefined : entries.of(role.login, generation);
+    return known ?? entryFromComment(role.login, role.comment);
   };
   const put = (entry: GranterEntry | undefined): void => {
     if (entry === undefined) return;
