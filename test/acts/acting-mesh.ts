@@ -1,0 +1,136 @@
+/** A mesh for tests of acts: the real store, bus, Temporal and controller process; nodes that the test plays. */
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { openSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
+import pg from 'pg';
+import { serverClaims } from '../../src/bus/identity.ts';
+import { makeSeed } from '../../src/bus/seed.ts';
+import { makeTokenId } from '../../src/bus/token.ts';
+import { controllerQueue, enrolId, enrolSummary, meshNamespace } from '../../src/domain/act/act.ts';
+import { isRefusal } from '../../src/domain/refusal/refusal.ts';
+import { nodeName } from '../../src/domain/words/names.ts';
+import { controllerKeysAt, type ControllerKeys } from '../../src/foundation/controller-keys.ts';
+import { raiseFoundation, lowerFoundation } from '../../src/foundation/foundation.ts';
+import { busCredentialRecords } from '../../src/operations/act/bus-credential-records.ts';
+import { inviteNode } from '../../src/operations/node/invite-node.ts';
+import { connectionOf } from '../../src/store/address.ts';
+import { migrate } from '../../src/store/migrate.ts';
+import { openStore, type Store } from '../../src/store/store.ts';
+import { watchedFolder } from '../support/foundation.ts';
+import { until } from '../support/until.ts';
+import { joinPlayed, type PlayedNode } from './played-node.ts';
+
+const mesh = fileURLToPath(new URL('../../bin/mesh', import.meta.url));
+
+export type ActingMesh = {
+  readonly store: Store;
+  readonly temporal: Client;
+  readonly keys: ControllerKeys;
+  /** Runs SQL beside the product, to see what it left. */
+  ask(sql: string): Promise<readonly Record<string, unknown>[]>;
+  join(name: string): Promise<PlayedNode>;
+  start(
+    workflow: 'pushNodes' | 'rotateCredential',
+    workflowId: string,
+    request: object,
+  ): Promise<WorkflowHandle & { readonly firstExecutionRunId: string }>;
+  startController(): Promise<void>;
+  /** SIGKILL. */
+  killController(): Promise<void>;
+  close(): Promise<void>;
+};
+
+export async function raiseActingMesh(): Promise<ActingMesh> {
+  const { stateDir, close: closeFolder } = await watchedFolder('mesh-acts-');
+  const keys = await controllerKeysAt(stateDir);
+  const foundation = await raiseFoundation({
+    stateDir,
+    env: process.env,
+    trust: await serverClaims(keys.bus),
+    say: () => undefined,
+  });
+  if (isRefusal(foundation)) throw new Error(foundation.what);
+  const { host, port, user, passwordFile, database } = foundation.postgres;
+  const address = { host, port, user, passwordFile, database };
+  await migrate({ connection: address });
+  const store = openStore(address);
+  const connection = await Connection.connect({ address: foundation.temporal.address });
+  const temporal = new Client({ connection, namespace: meshNamespace });
+  const played: PlayedNode[] = [];
+  let controller: ChildProcess | undefined;
+
+  const self: ActingMesh = {
+    store,
+    temporal,
+    keys,
+    async ask(sql) {
+      const client = new pg.Client(connectionOf(address));
+      await client.connect();
+      try {
+        return (await client.query<Record<string, unknown>>(sql)).rows;
+      } finally {
+        await client.end();
+      }
+    },
+    async join(name) {
+      const node = nodeName.parse(name);
+      const seed = makeSeed('user');
+      const tokenId = makeTokenId();
+      const expiresAt = new Date(Date.now() + 60_000);
+      const invited = await inviteNode(store, 'ada', { node, tokenId, userKey: seed.publicKey, expiresAt });
+      if (isRefusal(invited)) throw new Error(invited.what);
+      await temporal.workflow.start('enrolNode', {
+        taskQueue: controllerQueue,
+        workflowId: enrolId(node),
+        args: [{ node, tokenId, expiresInMs: 60_000, person: 'ada' }],
+        staticSummary: enrolSummary(node),
+      });
+      const records = busCredentialRecords(store);
+      await until(async () => (await records.liveOf('token', tokenId))?.pushedAt !== undefined, {
+        withinMs: 30_000,
+        what: 'the token',
+      });
+      const userJwt = (await records.liveOf('token', tokenId))?.userJwt ?? '';
+      const joined = await joinPlayed({
+        node,
+        tokenId,
+        servers: [foundation.nats.url],
+        userJwt,
+        seed,
+        declarationKey: keys.declarations.publicKey,
+        expiresAt,
+      });
+      played.push(joined);
+      await joined.report();
+      await temporal.workflow.getHandle(enrolId(node)).result();
+      return joined;
+    },
+    start: (workflow, workflowId, request) =>
+      temporal.workflow.start(workflow, { taskQueue: controllerQueue, workflowId, args: [request] }),
+    async startController() {
+      const log = openSync(path.join(stateDir, 'logs', 'controller.log'), 'a');
+      controller = spawn(process.execPath, [mesh, 'work', 'controller', '--state', stateDir], {
+        stdio: ['ignore', log, log],
+      });
+      await once(controller, 'spawn');
+    },
+    async killController() {
+      if (controller === undefined || controller.exitCode !== null) return;
+      const ended = once(controller, 'exit');
+      controller.kill('SIGKILL');
+      await ended;
+    },
+    async close() {
+      await Promise.all(played.map((node) => node.close()));
+      await self.killController();
+      await connection.close();
+      await store.close();
+      await lowerFoundation({ stateDir, say: () => undefined });
+      await closeFolder();
+    },
+  };
+  return self;
+}

@@ -1,0 +1,188 @@
+/**
+ * A node that a test plays: it joins for real and holds real keys, and it applies and reports just what the test says.
+ * So an act can be shown every order of things that real hosts and granters can come up with.
+ */
+import { connectBus, type BusConnection } from '../../src/bus/connection.ts';
+import { lastDeclaration, onChanged } from '../../src/bus/declarations.ts';
+import { makeAnswer } from '../../src/bus/enrolment-checks.ts';
+import { answerChallenge, requestEnrolment } from '../../src/bus/enrolment.ts';
+import { publishReport } from '../../src/bus/reports.ts';
+import { makeSeed } from '../../src/bus/seed.ts';
+import { invitationCredential, nodeCredential, type Invitation } from '../../src/bus/token.ts';
+import {
+  declaration,
+  grantList,
+  grantListFile,
+  type Declaration,
+  type Grant,
+  type SecretResource,
+} from '../../src/domain/declaration/declaration.ts';
+import type { GranterEntry, Report } from '../../src/domain/report/report.ts';
+import type { NodeName } from '../../src/domain/words/names.ts';
+import { makeSealingKey, open, type SealingKey } from '../../src/sealing/box.ts';
+import { sha256Hex } from '../../src/sealing/digest.ts';
+import { makeOverlayKey } from '../../src/sealing/overlay.ts';
+import { until } from '../support/until.ts';
+
+export type Told = { readonly digest: string; readonly number: number; readonly declaration: Declaration };
+
+export type PlayedNode = {
+  readonly node: NodeName;
+  readonly key: SealingKey;
+  /** What the node is told to be now, read as a host reads it. */
+  told(): Promise<Told | undefined>;
+  /** Waits until it is told something that `fits`. */
+  untilTold(what: string, fits: (told: Told) => boolean): Promise<Told>;
+  /** Reports: by default that what it was last told is applied. */
+  report(of?: Partial<Report>): Promise<void>;
+  /** Applies whatever it is told from now on, and grants whatever its lists say, as `plays` has it, until stopped. */
+  behave(plays?: Plays): () => void;
+  close(): Promise<void>;
+};
+
+export type Plays = {
+  /** The granters' word about a list; absent: granted, each seen once. */
+  readonly granter?: (grants: readonly Grant[]) => readonly GranterEntry[];
+  /** Said of every report. */
+  readonly report?: Partial<Report>;
+};
+
+/** Joins by the invitation, as a host does. */
+export async function joinPlayed(invitation: Invitation): Promise<PlayedNode> {
+  const identity = makeSeed('user');
+  const key = makeSealingKey();
+  const token = await connectBus({
+    servers: invitation.servers,
+    name: 'joining',
+    credential: invitationCredential(invitation),
+  });
+  const enrolled = {
+    tokenId: invitation.tokenId,
+    node: invitation.node,
+    address: '127.0.0.1',
+    identityKey: identity.publicKey,
+    sealingKey: key.publicKey,
+    overlayKey: makeOverlayKey().publicKey,
+  };
+  const challenge = await requestEnrolment(token, enrolled);
+  if ('kind' in challenge) throw new Error(challenge.detail);
+  const digest = open(challenge.sealed, key).reveal(sha256Hex);
+  const admission = await answerChallenge(token, makeAnswer(enrolled, digest, identity));
+  if ('kind' in admission) throw new Error(admission.detail);
+  await token.close();
+  const bus = await connectBus({
+    servers: admission.servers,
+    name: invitation.node,
+    credential: nodeCredential({ node: invitation.node, userJwt: admission.userJwt }, identity),
+  });
+  return play(invitation.node, key, bus);
+}
+
+function play(node: NodeName, key: SealingKey, bus: BusConnection): PlayedNode {
+  let sequence = 0;
+  const told = async (): Promise<Told | undefined> => {
+    const last = await lastDeclaration(bus, node);
+    if (last === undefined) return undefined;
+    if (!('envelope' in last)) throw new Error(last.unreadable.reason);
+    const { digest, number, body } = last.envelope;
+    return { digest, number, declaration: declaration.parse(JSON.parse(body)) };
+  };
+  const report = async (of: Partial<Report> = {}): Promise<void> => {
+    const now = await told();
+    const count = now?.declaration.resources.length ?? 0;
+    sequence += 1;
+    await publishReport(bus, {
+      schema: 'mesh.report',
+      version: 1,
+      node,
+      boot: 1,
+      sequence,
+      outcome: now === undefined ? 'idle' : 'applied',
+      ...(now !== undefined && { digest: now.digest, number: now.number }),
+      declared: count,
+      applied: count,
+      failures: [],
+      drift: [],
+      kept: [],
+      capabilities: [],
+      carriedPorts: [],
+      granters: [],
+      intervalMs: 60_000,
+      stampedAt: new Date().toISOString(),
+      ...of,
+    });
+  };
+  return {
+    node,
+    key,
+    told,
+    report,
+    async untilTold(what, fits) {
+      const found: Told[] = [];
+      await until(
+        async () => {
+          const now = await told();
+          if (now !== undefined && fits(now)) found.push(now);
+          return found.length > 0;
+        },
+        { withinMs: 30_000, what: `${node} to be told ${what}` },
+      );
+      const [first] = found;
+      if (first === undefined) throw new Error(`${node} was not told ${what}`);
+      return first;
+    },
+    behave({ granter = grantAll, report: said = {} } = {}) {
+      let busy = Promise.resolve();
+      const answer = (): void => {
+        busy = busy.then(async () => {
+          const now = await told();
+          await report({ ...(now !== undefined && { granters: grantersOf(now.declaration, granter) }), ...said });
+        });
+      };
+      answer();
+      return onChanged(bus, node, answer);
+    },
+    close: () => bus.close(),
+  };
+}
+
+/** The grant lists that a declaration brings, by the module they are of. */
+export function grantsIn(
+  told: Declaration,
+): readonly { readonly module: Declaration['granters'][number]; readonly grants: readonly Grant[] }[] {
+  return told.granters.map((module) => {
+    const directory = module.status.replace(/\.status\.json$/, '');
+    const file = told.resources.find(
+      (resource) => resource.kind === 'file' && resource.path === `${directory}/${grantListFile}`,
+    );
+    if (file?.kind !== 'file') throw new Error(`no grant list in ${directory}`);
+    return { module, grants: grantList.parse(JSON.parse(file.content)).grants };
+  });
+}
+
+/** The credential that a consumer's file holds. */
+export function secretsIn(told: Declaration): readonly SecretResource[] {
+  return told.resources.filter((resource) => resource.kind === 'secret');
+}
+
+export function grantersOf(
+  told: Declaration,
+  granter: (grants: readonly Grant[]) => readonly GranterEntry[],
+): Report['granters'] {
+  return grantsIn(told).map(({ module, grants }) => ({
+    module: module.module,
+    status: { schema: 'mesh.granter-status', version: 1, provision: module.provision, entries: [...granter(grants)] },
+  }));
+}
+
+export const entryFor = (
+  { file: _, owner: __, fullName: ___, database: ____, ...grant }: Grant,
+  of: Partial<GranterEntry> = {},
+): GranterEntry => ({
+  ...grant,
+  state: 'granted',
+  seen: 1,
+  sessionsEnded: 0,
+  ...of,
+});
+const grantAll = (grants: readonly Grant[]): readonly GranterEntry[] => grants.map((grant) => entryFor(grant));
