@@ -1,6 +1,61 @@
-/** Every command there is. A verb that is not built is not here. */
+/** Every command there is, in the order that help lists them. A verb that is not built is not here. */
+import { acts } from './commands/acts.ts';
+import { actCancel } from './commands/act/cancel.ts';
+import { actShow } from './commands/act/show.ts';
+import { assign } from './commands/assign.ts';
+import { events } from './commands/events.ts';
+import { host } from './commands/host.ts';
+import { moduleAdd } from './commands/module/add.ts';
 import { moduleCheck } from './commands/module/check.ts';
+import { moduleList } from './commands/module/list.ts';
 import { moduleSchema } from './commands/module/schema.ts';
+import { moduleShow } from './commands/module/show.ts';
+import { nodeInvite } from './commands/node/invite.ts';
+import { nodeJoin } from './commands/node/join.ts';
+import { nodeList } from './commands/node/list.ts';
+import { nodeShow } from './commands/node/show.ts';
+import { pin } from './commands/pin.ts';
+import { plan } from './commands/plan.ts';
+import { providePostgresCommand } from './commands/provide/postgres.ts';
+import { push } from './commands/push.ts';
+import { secretList } from './commands/secret/list.ts';
+import { secretRotate } from './commands/secret/rotate.ts';
+import { servePostgresCommand } from './commands/serve/postgres.ts';
+import { set } from './commands/set.ts';
+import { settings } from './commands/settings.ts';
+import { status } from './commands/status.ts';
+import { unassign } from './commands/unassign.ts';
+import { unpin } from './commands/unpin.ts';
+import { workController } from './commands/work/controller.ts';
 import type { CommandDefinition } from './definition.ts';
 
-export const commandTable: readonly CommandDefinition[] = [moduleCheck, moduleSchema];
+export const commandTable: readonly CommandDefinition[] = [
+  nodeInvite,
+  nodeJoin,
+  nodeList,
+  nodeShow,
+  moduleAdd,
+  moduleList,
+  moduleShow,
+  moduleCheck,
+  moduleSchema,
+  assign,
+  unassign,
+  pin,
+  unpin,
+  set,
+  settings,
+  plan,
+  push,
+  status,
+  events,
+  acts,
+  actShow,
+  actCancel,
+  secretList,
+  secretRotate,
+  workController,
+  host,
+  providePostgresCommand,
+  servePostgresCommand,
+];

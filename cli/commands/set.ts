@@ -1,0 +1,74 @@
+import { answer, jsonOf } from '../answer.ts';
+import type { Context } from '../context.ts';
+import type { CommandDefinition } from '../definition.ts';
+import type { Given } from '../given.ts';
+import { problem, Stopped } from '../problem.ts';
+import { drawSet, drawUnset } from '../render/intent.ts';
+
+export const set: CommandDefinition = {
+  name: 'set',
+  group: 'intent',
+  summary: 'set what a module is told on one node, or take it back',
+  details: 'A setting is readable to everybody: it is no place for a secret.',
+  arguments: [
+    { name: 'NODE/MODULE', says: 'whose setting' },
+    { name: 'NAME[=VALUE]', says: "one of the manifest's settings; the value is a text as it stands" },
+  ],
+  options: [
+    { name: 'parse', says: 'read VALUE as JSON: a number, true, a list' },
+    { name: 'unset', says: "take it back, so that the manifest's default counts again" },
+  ],
+  examples: [
+    'mesh set beta/notes title="Our notes"',
+    'mesh set beta/notes page-size=50 --parse',
+    'mesh set beta/notes title --unset',
+  ],
+  async run(given, context) {
+    const { asPart, asPlaced } = await import('../names.ts');
+    const { isRefusal } = await import('../../src/domain/refusal/refusal.ts');
+    const { setSetting, unsetSetting } = await import('../../src/operations/intent/set-setting.ts');
+    const { withController } = await import('../controller.ts');
+    const placed = asPlaced(given.text('NODE/MODULE'));
+    const { name: written, value } = split(given);
+    const name = asPart(written);
+    const person = personOf(context);
+    if (given.flag('unset')) {
+      const gone = await withController(context, ({ store }) => unsetSetting(store, person, { ...placed, name }));
+      return isRefusal(gone) ? gone : answer('mesh.unset', { ...gone, name }, drawUnset);
+    }
+    const done = await withController(context, ({ store }) => setSetting(store, person, { ...placed, name, value }));
+    return isRefusal(done)
+      ? done
+      : answer(
+          'mesh.set',
+          { node: done.node, module: done.module, name: done.name, value: jsonOf(done.value) },
+          drawSet,
+        );
+  },
+};
+
+const personOf = ({ settings }: Context): string => settings.person;
+
+function split(given: Given): { readonly name: string; readonly value: unknown } {
+  const written = given.text('NAME[=VALUE]');
+  const at = written.indexOf('=');
+  const isUnset = given.flag('unset');
+  if (isUnset === at >= 0) {
+    throw wrong(
+      isUnset ? 'mesh set --unset takes a name and no value' : `mesh set needs a value for ${written}`,
+      'write NAME=VALUE, or NAME --unset',
+    );
+  }
+  if (isUnset) return { name: written, value: undefined };
+  const text = written.slice(at + 1);
+  if (!given.flag('parse')) return { name: written.slice(0, at), value: text };
+  try {
+    return { name: written.slice(0, at), value: JSON.parse(text) };
+  } catch {
+    throw wrong(`${JSON.stringify(text)} is not JSON`, 'with --parse a text stands in double quotes');
+  }
+}
+
+function wrong(what: string, why: string): Stopped {
+  return new Stopped(problem('usage', { what, why, next: ['mesh set --help'] }));
+}
