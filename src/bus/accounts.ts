@@ -9,6 +9,7 @@
 import type { NodeName, PartName } from '../domain/words/names.ts';
 import {
   anyNode,
+  anyVerb,
   changedSubject,
   enrolAnswerSubject,
   enrolSubject,
@@ -17,6 +18,7 @@ import {
   lastDeclarationSubject,
   putSubject,
   reportSubject,
+  verbSubject,
 } from './subjects.ts';
 
 /** `service`: requests go from importer to exporter. `stream`: messages go from exporter to importer. */
@@ -75,7 +77,7 @@ export function nodeAccount(
   ];
   const verbs = (by.seats ?? []).map(({ seat, account }) => ({
     kind: 'service' as const,
-    subject: `${seat}.*`,
+    subject: verbSubject(seat, anyVerb),
     account,
   }));
   return {
@@ -137,9 +139,9 @@ export function seatAccount(seat: PartName): AccountShape {
     kind: 'seat',
     name: seat,
     imports: [],
-    exports: [{ kind: 'service', subject: `${seat}.*` }],
+    exports: [{ kind: 'service', subject: verbSubject(seat, anyVerb) }],
     publish: [],
-    subscribe: [`${seat}.*`],
+    subscribe: [verbSubject(seat, anyVerb)],
     answers: true,
     inbox: inboxPrefix(seat),
   };

@@ -2,9 +2,12 @@
  * A connection to the bus. It is kept for ever: a server that is away is tried again with growing pauses, and every
  * status is read, since a forbidden `publish` is told there and nowhere else.
  */
+import { setTimeout as wait } from 'node:timers/promises';
 import { connect, DebugEvents, Events, jwtAuthenticator, type NatsConnection, type Status } from 'nats';
 import { assertNever } from '../domain/words/invariant.ts';
 import type { Seed } from './seed.ts';
+
+const drainMs = 3_000;
 
 /** Who one is on the bus: a user's JWT, the seed that proves it, and the inbox that its JWT allows. */
 export type BusCredential = { readonly jwt: string; readonly seed: Seed; readonly inbox: string };
@@ -78,9 +81,10 @@ export async function connectBus(to: {
     },
     async close() {
       if (nats.isClosed()) return;
-      // Draining waits for the server's word, which does not come while it is away.
-      if (connected) await nats.drain().catch(() => nats.close());
-      else await nats.close();
+      // Draining waits for the server's word, which does not come once it is away.
+      if (connected)
+        await Promise.race([nats.drain().catch(() => undefined), wait(drainMs, undefined, { ref: false })]);
+      await nats.close();
     },
     closed,
   };

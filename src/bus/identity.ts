@@ -6,7 +6,7 @@
 import { meshExports, type SeatAddress } from './accounts.ts';
 import type { BusCredential } from './connection.ts';
 import { makeSeed, Seed } from './seed.ts';
-import { inboxPrefix } from './subjects.ts';
+import { anyVerb, inboxPrefix, verbSubject } from './subjects.ts';
 import { operatorJwt, ownAccountJwt, ownUserJwt } from './tokens.ts';
 
 /** The private halves, each for a 0600 file of its own. */
@@ -57,7 +57,11 @@ export function meshAccountJwt({ seeds, accounts }: BusIdentity, opening: MeshOp
   return ownAccountJwt('MESH', accounts.mesh, {
     ...seeds,
     exports: meshExports(opening.buckets),
-    imports: (opening.seats ?? []).map(({ seat, account }) => ({ kind: 'service', subject: `${seat}.*`, account })),
+    imports: (opening.seats ?? []).map(({ seat, account }) => ({
+      kind: 'service',
+      subject: verbSubject(seat, anyVerb),
+      account,
+    })),
   });
 }
 

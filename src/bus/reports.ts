@@ -79,6 +79,8 @@ async function takeAll(
       while (!state.stopped) {
         const messages = await consumer.fetch({ max_messages: batch, expires: waitForReportsMs });
         state.current = messages;
+        // Stopped between the two: nobody else would end this request before it expires.
+        if (state.stopped) messages.stop();
         for await (const message of messages) {
           await take(message, by);
           if (state.stopped) return;

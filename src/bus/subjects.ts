@@ -52,6 +52,8 @@ export function lastDeclarationSubject(node: NodeOrAny): string {
   return `$JS.API.DIRECT.GET.${declarationsStream}.${declareSubject(node)}`;
 }
 
+export const anyVerb = '*';
+
 /** A verb that a seat answers: `<seat>.<verb>`. */
 export function verbSubject(seat: PartName, verb: string): string {
   return `${seat}.${verb}`;

@@ -191,6 +191,28 @@ describe('the keys of the bus', () => {
 });
 
 describe('reconnecting', () => {
+  test('[D15] the first connection is waited for when it is asked to be, and refused at once when not', async () => {
+    const { credential } = await bus.account(shapeOf());
+    await bus.kill();
+    const to = { servers: bus.servers, name: 'early', credential };
+    await expect(connectBus(to)).rejects.toMatchObject({ code: 'CONNECTION_REFUSED' });
+    const waiting = connectBus({ ...to, patient: true });
+    await bus.start();
+    const connection = await waiting;
+    await until(() => bus.system.isConnected(), { withinMs: 20_000, what: 'the others to be back' });
+    await publishReport(connection, reportOf(anvil, 4));
+    await bus.kill();
+    // A server that is away, or goes as the connection closes, holds up nobody.
+    await connection.close();
+    expect(await connection.closed).toBeUndefined();
+    await connection.close();
+    await bus.start();
+    await until(() => bus.system.isConnected() && bus.mesh.isConnected(), {
+      withinMs: 20_000,
+      what: 'the others to be back',
+    });
+  });
+
   test('[D15] pauses grow to ten seconds, never past it, and half of each is chance', () => {
     const least = (attempt: number) => reconnectDelayMs(attempt, () => 0);
     const most = (attempt: number) => reconnectDelayMs(attempt, () => 1);

@@ -4,7 +4,13 @@ import { openBucket } from '../../src/bus/buckets.ts';
 import type { BusStatus } from '../../src/bus/connection.ts';
 import { announceChanged, lastDeclaration, onChanged } from '../../src/bus/declarations.ts';
 import { publishReport } from '../../src/bus/reports.ts';
-import { declareSubject, lastDeclarationSubject, putSubject, reportSubject } from '../../src/bus/subjects.ts';
+import {
+  changedSubject,
+  declareSubject,
+  lastDeclarationSubject,
+  putSubject,
+  reportSubject,
+} from '../../src/bus/subjects.ts';
 import { nodeName } from '../../src/domain/words/names.ts';
 import { until } from '../../src/foundation/until.ts';
 import { reportOf } from './messages.ts';
@@ -59,12 +65,14 @@ describe('a node within its rights', () => {
     await expect((await openBucket(node, bucket)).put(victimKey, 'x')).rejects.toMatchObject({ reason: 'denied' });
     node.nats.publish(declareSubject(victim), 'forged');
     node.nats.subscribe('>');
-    await until(() => statuses.filter(({ kind }) => kind === 'denied').length === 5, {
+    node.nats.subscribe(changedSubject(victim));
+    await until(() => statuses.filter(({ kind }) => kind === 'denied').length === 6, {
       withinMs: 5_000,
-      what: 'five denials',
+      what: 'six denials',
     });
     expect(statuses).toContainEqual({ kind: 'denied', operation: 'publish', subject: declareSubject(victim) });
     expect(statuses).toContainEqual({ kind: 'denied', operation: 'subscription', subject: '>' });
+    expect(statuses).toContainEqual({ kind: 'denied', operation: 'subscription', subject: changedSubject(victim) });
     await node.close();
   });
 });
