@@ -250,7 +250,8 @@ describe('whoever raised it was killed', () => {
     const { program, said } = await start();
     await until(() => said().includes('raised\n'), { withinMs: 40_000, what: 'the program to raise all' });
     const before = await pids();
-    program.kill('SIGKILL');
+    // All of its group, as a terminal that is closed does.
+    process.kill(-(program.pid ?? NaN), 'SIGKILL');
     await once(program, 'exit');
     expect(await runningParts(stateDir)).toEqual(foundationParts);
     await raise();

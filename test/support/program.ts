@@ -1,5 +1,6 @@
 /** A TypeScript file run in a process of its own, which a test may kill. */
 import { type ChildProcess, spawn } from 'node:child_process';
+import { Socket } from 'node:net';
 import { pathToFileURL } from 'node:url';
 import path from 'node:path';
 
@@ -13,8 +14,13 @@ export function startTypeScript(
 ): ChildProcess {
   const child = spawn(process.execPath, ['--no-warnings', '--import', loader, file, ...args], {
     env: { ...env, NODE_OPTIONS: '' },
+    // A group of its own, so that a test can do what a terminal does: signal all of it.
+    detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  // A test that fails before it ends the program must not keep jest waiting for it.
+  child.unref();
+  for (const stream of [child.stdout, child.stderr]) if (stream instanceof Socket) stream.unref();
   const kill = (): void => void child.kill('SIGKILL');
   process.once('exit', kill);
   child.once('exit', () => process.removeListener('exit', kill));
