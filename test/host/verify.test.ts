@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { readdir, readFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { Declaration, Envelope } from '../../src/domain/declaration/declaration.ts';
 import { nodeName } from '../../src/domain/words/names.ts';
@@ -185,6 +185,10 @@ describe('a pass', () => {
     });
     expect(await everything()).toEqual(before);
     expect(node.supervisor.pidOf('notes.web')).toBe(pid);
+    // It goes on being held up as it was.
+    await rm(node.at('/etc/a'));
+    expect((await loop.pass(came(bad), [])).kind).toBe('refused');
+    expect(await node.read('/etc/a')).toBe('a');
     // The bus going away does not make it any less refused; the good one again is applied again.
     expect(reportOf(await loop.pass({ kind: 'away' }, []))).toMatchObject({ outcome: 'refused', number: 4 });
     expect(reportOf(await loop.pass(came(good), []))).toMatchObject({ outcome: 'applied', number: 3 });
