@@ -31,7 +31,9 @@ export function createGranting({ provider, directory, entries, held, retries, ch
       try {
         const digest = directory.digest(grant.file);
         const there = held.get(grant.login);
-        if (there?.digest === digest && JSON.stringify(there?.grant) === text) return;
+        // A file that goes before its grant leaves the list takes nothing away: the list alone says what is granted.
+        if (there !== undefined && (digest ?? there.digest) === there.digest && JSON.stringify(there.grant) === text)
+          return;
         about = `${text} ${digest ?? ''}`;
         if (!retries.mayTry(grant.login, about)) return;
         const credential = directory.read(grant.file);

@@ -1,0 +1,221 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
+import { z } from 'zod';
+
+import { filesNeeded } from '../../src/domain/manifest/manifest.ts';
+import { parseManifest } from '../../src/domain/manifest/parse-manifest.ts';
+import { refuseUnbuilt } from '../../src/domain/manifest/unbuilt.ts';
+import { isRefusal } from '../../src/domain/refusal/refusal.ts';
+import { raiseForTests, type TestServers } from '../support/foundation.ts';
+import { until } from '../support/until.ts';
+import {
+  asSuperuser,
+  grantDirectory,
+  grantOf,
+  newPassword,
+  startGranter,
+  values,
+  type GrantDirectory,
+  type RunningGranter,
+} from './granting.ts';
+
+const root = fileURLToPath(new URL('../../', import.meta.url));
+let servers: TestServers;
+let grants: GrantDirectory;
+let granter: RunningGranter;
+let folder: string;
+let program: ChildProcess | undefined;
+
+beforeAll(async () => {
+  servers = await raiseForTests({ postgres: true });
+});
+afterAll(async () => {
+  await servers.close();
+});
+beforeEach(async () => {
+  grants = await grantDirectory();
+  granter = startGranter(servers, grants);
+  folder = await mkdtemp(path.join(tmpdir(), 'mesh-example-'));
+});
+afterEach(async () => {
+  if (program !== undefined && program.exitCode === null) {
+    program.kill('SIGKILL');
+    await once(program, 'exit');
+  }
+  program = undefined;
+  await granter.stop();
+  await grants.remove();
+  await rm(folder, { recursive: true, force: true });
+});
+
+test.each(['postgres', 'notes', 'ledger'])(
+  '[M9] the manifest of the example %s is one, and asks for nothing that cannot be done',
+  async (name) => {
+    const file = path.join(root, 'examples', name, 'module.yaml');
+    const manifest = parseManifest(parse(await readFile(file, 'utf8')), file);
+    if (isRefusal(manifest)) throw new Error(manifest.what);
+    const files = await Promise.all(
+      filesNeeded(manifest).map(async (needed) => {
+        const content = await readFile(path.join(root, 'examples', name, needed), 'utf8');
+        return [needed, { content, encoding: 'utf8' as const }] as const;
+      }),
+    );
+    expect(refuseUnbuilt(manifest, new Map(files))).toBeUndefined();
+  },
+);
+
+/** Writes a file as the host does. */
+async function place(name: string, text: string): Promise<void> {
+  await mkdir(path.join(folder, 'etc'), { recursive: true });
+  await writeFile(path.join(folder, `next-${name}`), text, { mode: 0o600 });
+  await rename(path.join(folder, `next-${name}`), path.join(folder, 'etc', name));
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = z.object({ port: z.int() }).parse(server.address());
+  server.close();
+  await once(server, 'close');
+  return address.port;
+}
+
+/** Starts an example's program with what the host gives a process. */
+async function start(
+  file: string,
+  env: Readonly<Record<string, string>>,
+): Promise<{ readonly url: string; readonly output: string[] }> {
+  const port = await freePort();
+  const output: string[] = [];
+  const child = spawn(process.execPath, [path.join(root, 'examples', file)], {
+    env: {
+      PATH: `${path.join(root, 'bin')}:/usr/bin:/bin`,
+      MESH_ADDRESS: '127.0.0.1',
+      PORT_HTTP: String(port),
+      ...Object.fromEntries(Object.entries(env).map(([name, value]) => [name, path.join(folder, 'etc', value)])),
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  child.stdout.on('data', (part: Buffer) => output.push(part.toString()));
+  child.stderr.on('data', (part: Buffer) => output.push(part.toString()));
+  program = child;
+  await until(() => output.join('').includes('listening') || child.exitCode !== null, {
+    withinMs: 15_000,
+    what: `${file} to listen`,
+  });
+  return { url: `http://127.0.0.1:${port}`, output };
+}
+
+const health = z.looseObject({ database: z.string(), login: z.string().nullish() });
+async function healthOf(url: string): Promise<z.infer<typeof health>> {
+  return health.parse(await (await fetch(`${url}/healthz`)).json());
+}
+
+const factsOf = (login?: string, owner = 'n1.notes'): string => {
+  const { host, port } = servers.foundation.postgres;
+  return JSON.stringify({
+    provision: 'postgres-database',
+    host,
+    port,
+    database: owner,
+    owner,
+    ...(login === undefined ? {} : { login }),
+  });
+};
+
+test('[S11] notes follows a rotation without a failed request, and comes up before its database', async () => {
+  const of = (generation: number, password = newPassword()) => ({ grant: grantOf('n1.notes', generation), password });
+  const [first, second] = [of(1), of(2)];
+  const credential = ({ grant, password }: typeof first): string => JSON.stringify({ login: grant.login, password });
+  await place('facts.json', factsOf());
+  const { url, output } = await start('notes/server.mjs', {
+    DATABASE_CREDENTIAL: 'database.json',
+    DATABASE_FACTS: 'facts.json',
+  });
+  expect((await fetch(`${url}/healthz`)).status).toBe(503);
+  await place('database.json', credential(first));
+  await grants.write([first]);
+  await until(async () => (await healthOf(url)).database === 'ok', {
+    withinMs: 10_000,
+    what: 'notes to reach its database',
+  });
+  expect(await healthOf(url)).toMatchObject({ login: 'n1.notes_a', role: 'n1.notes', notes: 0 });
+
+  let isOver = false;
+  const statuses = new Map<number, number>();
+  const load = async (): Promise<void> => {
+    for (let count = 0; !isOver; count += 1) {
+      const { status } = await fetch(`${url}/notes`, {
+        method: 'POST',
+        body: new URLSearchParams({ text: `note <${count}>` }),
+        redirect: 'manual',
+      });
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    }
+  };
+  const loads = [load(), load()];
+  await grants.write([first, second]);
+  await grants.state(second.grant, 'granted');
+  await place('database.json', credential(second));
+  await grants.entry(second.grant, ({ seen }) => seen > 0, 'the new login seen');
+  await until(async () => (await healthOf(url)).login === 'n1.notes_b', { withinMs: 5_000, what: 'notes to use it' });
+  await grants.write([second]);
+  expect((await grants.state(first.grant, 'withdrawn')).sessionsEnded).toBe(0);
+  isOver = true;
+  await Promise.all(loads);
+  expect([...statuses.keys()]).toEqual([303]);
+  const { notes } = z
+    .object({ notes: z.array(z.object({ text: z.string() })) })
+    .parse(await (await fetch(`${url}/notes.json`)).json());
+  expect(notes.length).toBeGreaterThan(0);
+  const shown = await (await fetch(url)).text();
+  expect(shown).toContain('note &#60;');
+  expect(shown.includes('note <0')).toBe(false);
+  for (const { password } of [first, second]) expect(output.join('').includes(password)).toBe(false);
+  program?.kill('SIGTERM');
+  if (program !== undefined) expect((await once(program, 'exit'))[0]).toBe(0);
+});
+
+test('[S11] ledger outlives a password that changes at its two ends apart, loses no entry and books none twice', async () => {
+  const login = 'n1.ledger_a';
+  const of = (generation: number) => ({ grant: grantOf('n1.ledger', generation, { login }), password: newPassword() });
+  const [first, second] = [of(1), of(2)];
+  await place('facts.json', factsOf(login, 'n1.ledger'));
+  await place('database.password', first.password);
+  await grants.write([first], 500);
+  await grants.state(first.grant, 'granted');
+  const { url, output } = await start('ledger/ledger.mjs', {
+    DATABASE_PASSWORD_FILE: 'database.password',
+    DATABASE_FACTS: 'facts.json',
+  });
+  const booked = async (): Promise<number> => z.object({ booked: z.int() }).parse(await healthOf(url)).booked;
+  await until(async () => (await booked()) >= 3, { withinMs: 10_000, what: 'three entries' });
+
+  // The consumer's end comes first, then the provider's; its old session is ended when the grace is over.
+  await place('database.password', second.password);
+  await grants.write([second], 500);
+  await grants.entry(second.grant, ({ seen }) => seen > 0, 'the new password used');
+  await grants.state(first.grant, 'withdrawn');
+  const then = await booked();
+  await until(async () => (await booked()) >= then + 3, { withinMs: 10_000, what: 'three more entries' });
+  expect(await healthOf(url)).toMatchObject({ database: 'ok', login, waiting: 0 });
+  for (const { password } of [first, second]) expect(output.join('').includes(password)).toBe(false);
+  program?.kill('SIGTERM');
+  if (program !== undefined) expect((await once(program, 'exit'))[0]).toBe(0);
+  const ended = z
+    .object({ booked: z.int(), waiting: z.int() })
+    .parse(JSON.parse(/^.*"ended".*$/m.exec(output.join(''))?.[0] ?? '{}'));
+  const entries = await asSuperuser(
+    servers,
+    (client) => values(client, 'select count(*)::int from entries'),
+    'n1.ledger',
+  );
+  expect([entries, ended.waiting]).toEqual([[ended.booked], 0]);
+});
