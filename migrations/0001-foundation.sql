@@ -105,15 +105,17 @@ create table mesh.bindings (
 );
 
 create table mesh.ports (
-  node     text not null references mesh.nodes on delete cascade,
-  module   text not null references mesh.modules on delete cascade,
-  listens  text not null,
-  protocol text not null check (protocol in ('tcp', 'udp')),
-  port     int not null check (port between 1 and 65535),
-  fixed    boolean not null,
-  primary key (node, module, listens, protocol),
-  unique (node, protocol, port)
+  node        text not null references mesh.nodes on delete cascade,
+  module      text not null references mesh.modules on delete cascade,
+  listens     text not null,
+  protocol    text not null check (protocol in ('tcp', 'udp')),
+  port        int not null check (port between 1 and 65535),
+  fixed       boolean not null,
+  -- Given back, while the machine may still run what had it: nobody else gets it until the node has answered.
+  released_at timestamptz,
+  primary key (node, protocol, port)
 );
+create unique index ports_one_a_name on mesh.ports (node, module, listens, protocol) where released_at is null;
 
 -- A singular thing on a node, or in the mesh (then place is '*'); one holder (M13).
 create table mesh.claims (

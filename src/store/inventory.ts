@@ -38,7 +38,7 @@ export async function inventory(query: Query, manifests: ManifestCache): Promise
     ),
     ports: await read(
       query,
-      `select node, module, listens, protocol, port, fixed from mesh.ports order by node, module, listens, protocol`,
+      `select node, module, listens, protocol, port, fixed from mesh.ports where released_at is null order by node, module, listens, protocol`,
       port,
     ),
     ownSecrets: await read(

@@ -11,7 +11,7 @@ import type { InventoryReads } from '../ports/declaration-rows.ts';
 import type { IntentRows } from '../ports/module-rows.ts';
 import type { EventRows, Writes } from '../ports/work.ts';
 import { brokenBy } from './broken-by.ts';
-import { modulesOn, record, settle } from './settle.ts';
+import { heldIn, modulesOn, record, settle } from './settle.ts';
 
 export type Assigned = Placed & {
   /** same: it was assigned already, also when somebody else did it a moment ago (M22). */
@@ -53,7 +53,7 @@ async function assignIn(
   const resolution = resolve(inventory);
   const broken = brokenBy(resolve(before), resolution, node);
   if (broken !== undefined) return broken;
-  const settlement = settle({ inventory, resolution, claims: await tx.claimRows(), nodes: [node] });
+  const settlement = settle({ inventory, resolution, ...(await heldIn(tx)), nodes: [node] });
   if (isRefusal(settlement)) return settlement;
 
   await tx.insertAssignment({ node, module });

@@ -9,7 +9,7 @@ import type { InventoryReads } from '../ports/declaration-rows.ts';
 import type { IntentRows } from '../ports/module-rows.ts';
 import type { EventRows, Writes } from '../ports/work.ts';
 import { brokenBy } from './broken-by.ts';
-import { record, settle } from './settle.ts';
+import { heldIn, record, settle } from './settle.ts';
 
 type Tx = InventoryReads & IntentRows & EventRows;
 
@@ -41,7 +41,7 @@ export function pin(store: Writes<Tx>, person: string, wanted: Pin): Promise<Pin
       const resolution = resolve(inventory);
       const broken = brokenBy(resolve(before), resolution, node);
       if (broken !== undefined) return broken;
-      const settlement = settle({ inventory, resolution, claims: await tx.claimRows(), nodes: [node] });
+      const settlement = settle({ inventory, resolution, ...(await heldIn(tx)), nodes: [node] });
       if (isRefusal(settlement)) return settlement;
 
       await tx.putPin(wanted);

@@ -10,7 +10,7 @@ import type { BindingRow, Inventory, PortRow } from '../../domain/resolution/inv
 import type { Binding, Resolution } from '../../domain/resolution/resolve.ts';
 import { walk } from '../../domain/resolution/walk.ts';
 import type { ModuleName, NodeName } from '../../domain/words/names.ts';
-import type { ClaimRow, IntentRows } from '../ports/module-rows.ts';
+import type { ClaimRow, IntentReads, IntentRows } from '../ports/module-rows.ts';
 
 type Changes<Row> = { readonly added: readonly Row[]; readonly dropped: readonly Row[] };
 export type Settlement = {
@@ -24,8 +24,9 @@ export type Intended = {
   /** The inventory as it will be, and its resolution. */
   readonly inventory: Inventory;
   readonly resolution: Resolution;
-  /** Claims as they are. */
+  /** Claims as they are, and ports that were given back and may still be in use. */
   readonly claims: readonly ClaimRow[];
+  readonly released: readonly PortRow[];
   /** Whose modules have changed. */
   readonly nodes: readonly NodeName[];
 };
@@ -39,9 +40,14 @@ export function settle(intended: Intended): Settlement | Refusal {
   return { ports, claims, bindings: settleBindings(intended) };
 }
 
+/** What is held now: claims, and ports that were given back and may still be in use. */
+export async function heldIn(tx: IntentReads): Promise<Pick<Intended, 'claims' | 'released'>> {
+  return { claims: await tx.claimRows(), released: await tx.releasedPorts() };
+}
+
 /** Writes a settlement; what is given back goes first, so that it can be given away again. */
 export async function record(tx: IntentRows, { ports, claims, bindings }: Settlement): Promise<void> {
-  if (ports.dropped.length > 0) await tx.deletePorts(ports.dropped);
+  if (ports.dropped.length > 0) await tx.releasePorts(ports.dropped);
   if (claims.dropped.length > 0) await tx.deleteClaims(claims.dropped);
   if (bindings.dropped.length > 0) await tx.deleteBindings(bindings.dropped);
   if (ports.added.length > 0) await tx.insertPorts(ports.added);
@@ -54,11 +60,11 @@ export function modulesOn(inventory: Inventory, node: NodeName): readonly Module
   return walk(indexOf(inventory), node).modules.map(({ module }) => module);
 }
 
-function settlePorts({ inventory, nodes }: Intended): Changes<PortRow> | Refusal {
+function settlePorts(intended: Intended): Changes<PortRow> | Refusal {
   const added: PortRow[] = [];
   const dropped: PortRow[] = [];
-  for (const node of nodes) {
-    const settled = portsOfNode(inventory, node);
+  for (const node of intended.nodes) {
+    const settled = portsOfNode(intended, node);
     if (isRefusal(settled)) return settled;
     added.push(...settled.added);
     dropped.push(...settled.dropped);
@@ -66,24 +72,42 @@ function settlePorts({ inventory, nodes }: Intended): Changes<PortRow> | Refusal
   return { added, dropped };
 }
 
-function portsOfNode(inventory: Inventory, node: NodeName): Changes<PortRow> | Refusal {
+function portsOfNode({ inventory, released }: Intended, node: NodeName): Changes<PortRow> | Refusal {
   const index = indexOf(inventory);
   const modules = new Set(modulesOn(inventory, node));
   const rows = inventory.ports.filter((row) => row.node === node);
+  const givenBack = released.filter((row) => row.node === node);
   const added: PortRow[] = [];
   const dropped = rows.filter(({ module }) => !modules.has(module));
-  let taken = rows.filter(({ module }) => modules.has(module));
+  // What leaves now is in use on the machine until it has answered, like what left before.
+  let taken = [...rows, ...givenBack];
   const ordered = [...modules].toSorted((a, b) => Number(hasFixed(index, b)) - Number(hasFixed(index, a)));
   for (const module of ordered) {
     const listens = index.modules.get(module)?.manifest.listens ?? [];
     const carried = index.nodes.get(node)?.carriedPorts ?? [];
     const allocated = allocatePorts({ placed: { node, module }, listens, taken, carried });
-    if (isRefusal(allocated)) return allocated;
-    added.push(...allocated.added);
-    dropped.push(...allocated.dropped);
+    if (isRefusal(allocated)) return beingRemoved(allocated, node, [...dropped, ...givenBack]);
+    added.push(...allocated.added, ...allocated.rows.filter((row) => givenBack.some((one) => isSamePort(one, row))));
+    dropped.push(...allocated.dropped.filter((row) => rows.includes(row)));
     taken = [...taken.filter((row) => row.module !== module), ...allocated.rows];
   }
   return { added, dropped };
+}
+
+function isSamePort(one: PortRow, other: PortRow): boolean {
+  return one.node === other.node && one.protocol === other.protocol && one.port === other.port;
+}
+
+/** A holder that was unassigned is still the holder, until its node has answered. */
+function beingRemoved(refusal: Refusal, node: NodeName, leaving: readonly PortRow[]): Refusal {
+  const holder = refusal.facts?.['holder'];
+  if (refusal.kind !== 'port-held' || !leaving.some(({ module }) => module === holder)) return refusal;
+  return {
+    ...refusal,
+    what: `${refusal.what}: ${holder}, being removed`,
+    why: `${node} has not answered yet that it runs without it, and its port is in use until then`,
+    next: [`mesh push ${node}`, `mesh status`],
+  };
 }
 
 /** Fixed numbers are given out before any number that could be another. */

@@ -9,7 +9,7 @@ import type { InventoryReads } from '../ports/declaration-rows.ts';
 import type { ClaimRow, IntentRows } from '../ports/module-rows.ts';
 import type { EventRows, Writes } from '../ports/work.ts';
 import { brokenBy } from './broken-by.ts';
-import { modulesOn, record, settle } from './settle.ts';
+import { heldIn, modulesOn, record, settle } from './settle.ts';
 
 export type Unassigned = Placed & {
   /** What left the node: the module, unless another one there requires it, and what only it required. */
@@ -42,7 +42,7 @@ export function unassign(
       const resolution = resolve(inventory);
       const broken = brokenBy(resolve(before), resolution, node);
       if (broken !== undefined) return broken;
-      const settlement = settle({ inventory, resolution, claims: await tx.claimRows(), nodes: [node] });
+      const settlement = settle({ inventory, resolution, ...(await heldIn(tx)), nodes: [node] });
       if (isRefusal(settlement)) return settlement;
 
       await tx.deleteAssignment({ node, module });

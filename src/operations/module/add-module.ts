@@ -3,7 +3,7 @@ import { isRefusal, type Refusal } from '../../domain/refusal/refusal.ts';
 import type { Inventory } from '../../domain/resolution/inventory.ts';
 import { resolve } from '../../domain/resolution/resolve.ts';
 import type { ModuleName, NodeName } from '../../domain/words/names.ts';
-import { modulesOn, record, settle } from '../intent/settle.ts';
+import { heldIn, modulesOn, record, settle } from '../intent/settle.ts';
 import type { InventoryReads } from '../ports/declaration-rows.ts';
 import type { IntentRows, ModuleRows, NewModule } from '../ports/module-rows.ts';
 import type { EventRows, Writes } from '../ports/work.ts';
@@ -42,7 +42,7 @@ export function addModule(
       if (known?.digest === digest && known.version === version)
         return { module, version, digest, change: 'same', nodes };
 
-      const settlement = settle({ inventory, resolution: resolve(inventory), claims: await tx.claimRows(), nodes });
+      const settlement = settle({ inventory, resolution: resolve(inventory), ...(await heldIn(tx)), nodes });
       if (isRefusal(settlement)) return settlement;
       await tx.putModule(added);
       await record(tx, settlement);

@@ -39,15 +39,20 @@ export type SettingRow = Placed & { readonly name: PartName; readonly value: unk
 export type IntentReads = {
   bindingRows(): Promise<readonly BindingRow[]>;
   claimRows(): Promise<readonly ClaimRow[]>;
-  portRows(): Promise<readonly PortRow[]>;
+  /** Those that modules have. */
+  portRows(node?: NodeName): Promise<readonly PortRow[]>;
+  /** Those given back that the machine may still use: its last word is not that it runs without that module. */
+  releasedPorts(node?: NodeName): Promise<readonly PortRow[]>;
   settingRows(node?: NodeName): Promise<readonly SettingRow[]>;
 };
 export type IntentRows = IntentReads & {
   /** False when it is assigned already. */
   insertAssignment(placed: Placed): Promise<boolean>;
   deleteAssignment(placed: Placed): Promise<boolean>;
+  /** A module that comes back takes what it had given back. */
   insertPorts(ports: readonly PortRow[]): Promise<void>;
-  deletePorts(ports: readonly PortRow[]): Promise<void>;
+  /** Gives them back; those that no machine can still use are free at once. */
+  releasePorts(ports: readonly PortRow[]): Promise<void>;
   insertClaims(claims: readonly ClaimRow[]): Promise<void>;
   deleteClaims(claims: readonly ClaimRow[]): Promise<void>;
   /** A binding that is there moves to the provider given. */

@@ -33,6 +33,21 @@ const pinRow = z
     provider: providerModule === undefined ? { node: providerNode } : { node: providerNode, module: providerModule },
   }));
 
+const portColumns = `node, module, listens, protocol, port, fixed`;
+const portRecord = `node text, module text, listens text, protocol text, port int, fixed boolean`;
+
+/**
+ * Of a port `p` that was given back: the node was sent something, and its last word is not yet that it runs, whole, what it was
+ * last sent, or that still has the module in it.
+ */
+const mayStillBeUsed = `exists (
+  select from mesh.sent_declarations s
+   where s.node = p.node
+     and (not exists (select from mesh.reports r
+                       where r.node = s.node and r.digest = s.digest and r.number = s.number
+                         and r.outcome = 'applied' and r.applied >= r.declared)
+          or exists (select from jsonb_object_keys(s.resources) as resource (id) where starts_with(resource.id, p.module || '/'))))`;
+
 export function intentReads(query: Query): IntentReads {
   return {
     bindingRows: () =>
@@ -42,10 +57,21 @@ export function intentReads(query: Query): IntentReads {
            from mesh.bindings order by node, module, provision`,
       ),
     claimRows: () => query.rows(claimRow, `select name, place, node, module from mesh.claims order by name, place`),
-    portRows: () =>
+    portRows: (node) =>
       query.rows(
         portRow,
-        `select node, module, listens, protocol, port, fixed from mesh.ports order by node, module, listens, protocol`,
+        `select ${portColumns} from mesh.ports p
+          where released_at is null and ($1::text is null or node = $1)
+          order by node, module, listens, protocol`,
+        [node ?? null],
+      ),
+    releasedPorts: (node) =>
+      query.rows(
+        portRow,
+        `select ${portColumns} from mesh.ports p
+          where released_at is not null and ($1::text is null or node = $1) and ${mayStillBeUsed}
+          order by node, module, listens, protocol`,
+        [node ?? null],
       ),
     settingRows: (node) =>
       query.rows(
@@ -69,19 +95,32 @@ export function intentRows(query: Query): IntentRows {
     deleteAssignment: async ({ node, module }) =>
       (await query.run(`delete from mesh.assignments where node = $1 and module = $2`, [node, module])) === 1,
     insertPorts: async (ports) => {
-      await query.run(
-        `insert into mesh.ports (node, module, listens, protocol, port, fixed)
-         select * from jsonb_to_recordset($1::jsonb)
-           as p (node text, module text, listens text, protocol text, port int, fixed boolean)`,
-        [JSON.stringify(ports)],
-      );
-    },
-    deletePorts: async (ports) => {
+      const rows = JSON.stringify(ports);
       await query.run(
         `delete from mesh.ports p
-          using jsonb_to_recordset($1::jsonb) as g (node text, module text, listens text, protocol text)
-          where p.node = g.node and p.module = g.module and p.listens = g.listens and p.protocol = g.protocol`,
+          using jsonb_to_recordset($1::jsonb) as n (${portRecord})
+          where p.node = n.node and p.protocol = n.protocol and p.port = n.port
+            and p.released_at is not null and (p.module = n.module or not ${mayStillBeUsed})`,
+        [rows],
+      );
+      await query.run(
+        `insert into mesh.ports (node, module, listens, protocol, port, fixed)
+         select * from jsonb_to_recordset($1::jsonb) as n (${portRecord})`,
+        [rows],
+      );
+    },
+    releasePorts: async (ports) => {
+      const nodes = ports.map(({ node }) => node);
+      await query.run(
+        `update mesh.ports p set released_at = now()
+           from jsonb_to_recordset($1::jsonb) as n (${portRecord})
+          where p.node = n.node and p.protocol = n.protocol and p.port = n.port and p.module = n.module`,
         [JSON.stringify(ports)],
+      );
+      await query.run(
+        `delete from mesh.ports p
+          where node = any ($1::text[]) and released_at is not null and not ${mayStillBeUsed}`,
+        [nodes],
       );
     },
     insertClaims: async (claims) => {
