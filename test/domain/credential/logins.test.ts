@@ -43,6 +43,14 @@ describe('[S9] roles are named after consumer, module and local', () => {
     );
   });
 
+  test('[S9] the limit holds to the byte: what fits with its turn stays readable, one more is shortened', () => {
+    for (let length = 50; length <= 63; length += 1) {
+      const { login, owner, fullName } = loginsOf(key('n'.repeat(length), 'm', null), 1, 'json', hash);
+      expect(Buffer.byteLength(login)).toBeLessThanOrEqual(63);
+      expect(owner === fullName).toBe(fullName.length <= 61);
+    }
+  });
+
   test('[S9] two consumers never share a role, also when their first 63 bytes are the same', () => {
     const long = 'a'.repeat(60);
     const near = fc.tuple(
