@@ -1,0 +1,190 @@
+/** A7 and A8 on a real store, bus, Temporal and controller process; the nodes are played. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { pushId, type PushResult } from '../../src/domain/act/act.ts';
+import { nodeName } from '../../src/domain/words/names.ts';
+import { sha256Hex } from '../../src/sealing/digest.ts';
+import { until } from '../support/until.ts';
+import { raiseActingMesh, type ActingMesh } from './acting-mesh.ts';
+import { addAll, consumerModule, databaseModule, place } from './catalogue.ts';
+import { secretsIn, type PlayedNode } from './played-node.ts';
+
+let mesh: ActingMesh;
+let alpha: PlayedNode;
+let beta: PlayedNode;
+
+beforeAll(async () => {
+  mesh = await raiseActingMesh();
+  await mesh.startController();
+  alpha = await mesh.join('alpha');
+  beta = await mesh.join('beta');
+  await addAll(mesh.store, [databaseModule, consumerModule('notes', 'json'), consumerModule('ledger', 'json')]);
+}, 120_000);
+afterAll(() => mesh.close(), 60_000);
+
+const push = (nodes?: readonly PlayedNode[]) => {
+  const names = nodes?.map(({ node }) => node);
+  return mesh.start('pushNodes', pushId(names, sha256Hex), { person: 'ada', ...(names && { nodes: names }) });
+};
+const sentRows = () =>
+  mesh.ask('select node, digest, number, stream_sequence from mesh.sent_declarations order by node');
+
+describe('a push', () => {
+  test('[A7] [D4] [D7] sends what changed, ends when each node reported it, and pushing again sends nothing', async () => {
+    await place(mesh.store, alpha.node, 'postgres');
+    const stops = [alpha.behave(), beta.behave()];
+    expect((await (await push()).result()) as PushResult).toMatchObject({
+      sent: 2,
+      alreadySent: 0,
+      applied: 2,
+      failedCount: 0,
+    });
+    const rows = await sentRows();
+    const told = await alpha.told();
+    expect(rows[0]).toMatchObject({ node: 'alpha', digest: told?.digest, number: String(told?.number) });
+    expect((await (await push()).result()) as PushResult).toMatchObject({ sent: 0, alreadySent: 2, applied: 2 });
+    expect(await sentRows()).toEqual(rows);
+    for (const stop of stops) stop();
+  });
+
+  test('[A7] [S3] [S4] makes the secrets that are missing, and sends both ends of each, also when one was named', async () => {
+    await place(mesh.store, beta.node, 'notes');
+    const stops = [alpha.behave(), beta.behave()];
+    const result = (await (await push([beta])).result()) as PushResult;
+    for (const stop of stops) stop();
+    expect(result).toMatchObject({ sent: 2, secretsMade: 1, applied: 2 });
+    const [made] = await mesh.ask('select generation, stage, origin from mesh.pair_secrets');
+    expect(made).toEqual({ generation: 1, stage: 'current', origin: 'made' });
+    expect(secretsIn((await alpha.told())?.declaration ?? never())).toHaveLength(1);
+    expect(secretsIn((await beta.told())?.declaration ?? never())).toHaveLength(1);
+  });
+
+  test('[D20] [D23] a report about an older declaration, or none, does not end it', async () => {
+    const before = await beta.told();
+    await place(mesh.store, beta.node, 'ledger');
+    const stop = alpha.behave();
+    const handle = await push();
+    await beta.untilTold('something new', (told) => told.digest !== before?.digest);
+    if (before === undefined) throw new Error('beta was told nothing');
+    await beta.report({ digest: before.digest, number: before.number, declared: 1, applied: 1 });
+    await waitsFor(handle.firstExecutionRunId, 'beta to report what it was sent');
+    await beta.report();
+    stop();
+    expect((await handle.result()) as PushResult).toMatchObject({ applied: 2 });
+  });
+
+  test('[D16] [A7] a node that could not apply it is named as failed, not as done', async () => {
+    const stops = [
+      alpha.behave(),
+      beta.behave({
+        report: {
+          outcome: 'failed',
+          applied: 1,
+          failures: [{ resource: 'notes/directory//etc/notes', error: 'no space left' }],
+        },
+      }),
+    ];
+    const result = (await (await push()).result()) as PushResult;
+    for (const stop of stops) stop();
+    expect(result).toMatchObject({ applied: 1, failed: ['beta'], failedCount: 1 });
+    await beta.report();
+  });
+
+  test('[D5] a node that cannot be resolved is sent nothing, and its neighbours are', async () => {
+    await addAll(mesh.store, [
+      { ...consumerModule('notes', 'json'), version: '1.1.0', requires: ['postgres-database', 'shell'] },
+    ]);
+    const rows = await sentRows();
+    const stop = alpha.behave();
+    const result = (await (await push()).result()) as PushResult;
+    stop();
+    expect(result).toMatchObject({ unresolvable: ['beta'], unresolvableCount: 1, applied: 1 });
+    expect((await sentRows())[1]).toEqual(rows[1]);
+    await addAll(mesh.store, [consumerModule('notes', 'json')]);
+  });
+
+  test('[D4] of two that send at once, what is last on the subject is from the later world', async () => {
+    const stops = [alpha.behave(), beta.behave()];
+    await addAll(mesh.store, [
+      {
+        ...databaseModule,
+        version: '2.0.0',
+        resources: [{ kind: 'directory', path: '/var/lib/two', unknown: 'program' }],
+      },
+    ]);
+    await Promise.all([push(), push([alpha]), push([alpha, beta])].map(async (one) => (await one).result()));
+    for (const stop of stops) stop();
+    const told = await alpha.told();
+    expect(
+      told?.declaration.resources.some((resource) => resource.kind === 'directory' && resource.path === '/var/lib/two'),
+    ).toBe(true);
+    const [row] = await sentRows();
+    expect(row).toMatchObject({ digest: told?.digest, number: String(told?.number) });
+  });
+
+  test('[A7] a node that has not joined is refused before anything is sent', async () => {
+    const rows = await sentRows();
+    const gamma = nodeName.parse('gamma');
+    const handle = await mesh.start('pushNodes', pushId([gamma], sha256Hex), { person: 'ada', nodes: [gamma] });
+    await expect(handle.result()).rejects.toMatchObject({ cause: { cause: { type: 'PushRefused' } } });
+    expect(await sentRows()).toEqual(rows);
+  });
+});
+
+describe('enrolling', () => {
+  test('[A8] [U16] ends with the node joined, its token closed, and one account of its own', async () => {
+    const accounts = await mesh.ask(
+      `select kind, name, revoked_at is not null as revoked from mesh.bus_credentials where name like 'alpha' or kind = 'token' order by 1`,
+    );
+    expect(accounts).toContainEqual({ kind: 'node', name: 'alpha', revoked: false });
+    expect(accounts.filter((row) => row['kind'] === 'token').every((row) => row['revoked'] === true)).toBe(true);
+    expect(await mesh.ask(`select state from mesh.nodes where node = 'alpha'`)).toEqual([{ state: 'joined' }]);
+  });
+
+  test('[A8] a controller that is killed while a node joins goes on where it was', async () => {
+    await mesh.killController();
+    const joining = mesh.join('delta');
+    await mesh.startController();
+    const delta = await joining;
+    expect(
+      await mesh.ask(`select count(*)::int as n from mesh.bus_credentials where kind = 'node' and name = 'delta'`),
+    ).toEqual([{ n: 1 }]);
+    await delta.report();
+  }, 90_000);
+});
+
+test('[S1] a credential is kept per provision, both nodes, both modules', async () => {
+  const rows = await mesh.ask(
+    'select provision, provider_node, provider_module, consumer_node, consumer_module, local from mesh.pair_secrets order by consumer_module',
+  );
+  expect(rows).toEqual([
+    {
+      provision: 'postgres-database',
+      provider_node: 'alpha',
+      provider_module: 'postgres',
+      consumer_node: 'beta',
+      consumer_module: 'ledger',
+      local: '',
+    },
+    {
+      provision: 'postgres-database',
+      provider_node: 'alpha',
+      provider_module: 'postgres',
+      consumer_node: 'beta',
+      consumer_module: 'notes',
+      local: '',
+    },
+  ]);
+});
+
+function never(): never {
+  throw new Error('it was told nothing');
+}
+async function waitsFor(act: string, words: string): Promise<void> {
+  await until(
+    async () => {
+      const [row] = await mesh.ask(`select detail->'waitsFor' as waits from mesh.acts where act = '${act}'`);
+      return Array.isArray(row?.['waits']) && row['waits'].includes(words);
+    },
+    { withinMs: 20_000, what: `the act to wait for ${words}` },
+  );
+}
