@@ -193,9 +193,9 @@ describe('what a node should be', () => {
       expect(made.text).toBe(canonicalJson(made.declaration));
       expect(made.digest).toBe(`sha256:${hash(made.text)}`);
       expect(declaration.parse(JSON.parse(made.text))).toEqual(made.declaration);
-    const ids = made.declaration.resources.map((one) => one.id);
-    expect(ids).toEqual(ids.toSorted());
-    expect(new Set(ids).size).toBe(ids.length);
+      const ids = made.declaration.resources.map((one) => one.id);
+      expect(ids).toEqual(ids.toSorted());
+      expect(new Set(ids).size).toBe(ids.length);
       expect([...made.resources]).toEqual(made.declaration.resources.map((one) => [one.id, canonicalJson(one)]));
     },
   );
