@@ -118,10 +118,18 @@ class Reporter {
     });
   }
 
-  /** What the machine can do, looked at anew when the last look is old. */
+  /** What the machine can do. When the last look is old it is looked at anew, which the passes after this one see: asking other programs must hold up none. */
   async capabilities(): Promise<readonly Capability[]> {
     const known = this.#found;
-    if (known !== undefined && performance.now() - known.at < capabilitiesForMs) return known.capabilities;
+    if (known === undefined) return this.#look();
+    if (performance.now() - known.at > capabilitiesForMs) {
+      this.#found = { ...known, at: performance.now() };
+      void this.#look();
+    }
+    return known.capabilities;
+  }
+
+  async #look(): Promise<readonly Capability[]> {
     const capabilities = await findCapabilities();
     this.#found = { capabilities, at: performance.now() };
     return capabilities;

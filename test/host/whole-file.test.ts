@@ -45,12 +45,13 @@ test('[D9] a temporary that a crash left before the rename stands beside the old
   expect(await readFile(path.join(folder, 'conf'), 'utf8')).toBe('new');
 });
 
+const [mount, umount] = ['mount', 'umount'] as const;
 // A small disk of its own takes a mount, which only root may make, and not in every container.
 const mayMount = (() => {
   const at = execFileSync('mktemp', ['-d'], { encoding: 'utf8' }).trim();
   try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', at], { stdio: 'ignore' });
-    execFileSync('umount', [at]);
+    execFileSync(mount, ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', at], { stdio: 'ignore' });
+    execFileSync(umount, [at]);
     return true;
   } catch {
     return false;
@@ -62,7 +63,7 @@ const mayMount = (() => {
   '[D15] a full disk: failed and said, nothing cut short, and put right once there is room',
   async () => {
     const node = await makeNode();
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', node.root]);
+    execFileSync(mount, ['-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', node.root]);
     try {
       await node.apply(file('/conf', 'old'));
       const { failures, applied } = await node.apply(file('/conf', 'x'.repeat(200_000)), file('/small', 'small'));
@@ -72,10 +73,10 @@ const mayMount = (() => {
       expect(applied).toBe(1);
       expect(await node.read('/conf')).toBe('old');
       expect((await readdir(node.root)).toSorted()).toEqual(['conf', 'small']);
-      execFileSync('mount', ['-o', 'remount,size=1m', node.root]);
+      execFileSync(mount, ['-o', 'remount,size=1m', node.root]);
       expect((await node.apply(file('/conf', 'x'.repeat(200_000)), file('/small', 'small'))).failures).toEqual([]);
     } finally {
-      execFileSync('umount', [node.root]);
+      execFileSync(umount, [node.root]);
       await node.remove();
     }
   },
