@@ -24,12 +24,16 @@ import { servePostgresCommand } from './commands/serve/postgres.ts';
 import { set } from './commands/set.ts';
 import { settings } from './commands/settings.ts';
 import { status } from './commands/status.ts';
+import { down } from './commands/down.ts';
+import { up } from './commands/up.ts';
 import { unassign } from './commands/unassign.ts';
 import { unpin } from './commands/unpin.ts';
 import { workController } from './commands/work/controller.ts';
 import type { CommandDefinition } from './definition.ts';
 
 export const commandTable: readonly CommandDefinition[] = [
+  up,
+  down,
   nodeInvite,
   nodeJoin,
   nodeList,

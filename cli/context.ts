@@ -21,11 +21,11 @@ export type Context = {
 
 export type Progress = {
   /** Something that happened: a line that stays. */
-  say(line: string): void;
+  readonly say: (line: string) => void;
   /** What is being waited for: replaces the last such line on a terminal. */
-  step(line: string): void;
+  readonly step: (line: string) => void;
   /** Takes the step's line away, before something else is printed. */
-  clear(): void;
+  readonly clear: () => void;
 };
 
 export type Ask = {

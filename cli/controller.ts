@@ -11,9 +11,9 @@ export type Controller = {
   readonly foundation: Foundation;
   readonly store: Store;
   /** Connects at the first call. */
-  temporal(): Promise<Client>;
+  readonly temporal: () => Promise<Client>;
   /** The act's own record; undefined before its first step. */
-  readAct(act: string): Promise<ActRow | undefined>;
+  readonly readAct: (act: string) => Promise<ActRow | undefined>;
 };
 
 /** Runs `use` with the mesh of the state folder, and closes what was opened. Ends the command as `no-mesh` where there is none. */

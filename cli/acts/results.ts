@@ -11,6 +11,8 @@ export const rotationResult = z.object({
   windowMs: z.number(),
   sessionsEnded: z.int(),
   cutOff: z.array(z.string()),
+  overlapFrom: z.iso.datetime().optional(),
+  overlapUntil: z.iso.datetime().optional(),
 });
 
 export const pushResult = z.object({

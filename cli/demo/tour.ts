@@ -1,0 +1,232 @@
+/**
+ * The tour (U14): what a person would type, typed by a program, on a mesh of its own. It checks what it shows: a summary
+ * is made of what was measured, and a step that does not do what it says ends the demo.
+ */
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { rotationResult } from '../acts/results.ts';
+import { localNodeFolder, localNodeRoot, nodeStateFolder } from '../node-folders.ts';
+import { during, logInAgainAndAgain, tally } from './login-attempts.ts';
+import { tryLogin, type Credential } from './try-login.ts';
+import { watchMemory } from './memory.ts';
+import type { Shell } from './shell.ts';
+
+const examples = fileURLToPath(new URL('../../../examples/', import.meta.url));
+/** So many logins before a rotation begins, and after it ended. */
+const attemptsAround = 60;
+
+export type Summary = {
+  readonly nodes: number;
+  readonly current: number;
+  readonly rotation: {
+    readonly act: string;
+    readonly committed: boolean;
+    readonly oldRefused: boolean;
+    readonly newWorks: boolean;
+    readonly attempts: number;
+    readonly attemptsDuringOverlap: number;
+    readonly failedLogins: number;
+    readonly brokenSessions: number;
+    readonly windowMs: number;
+  };
+  readonly passwordForm: { readonly windowMs: number; readonly failedLogins: number; readonly attempts: number };
+  readonly hostKilled: { readonly processesKeptTheirPids: boolean; readonly currentAgain: boolean };
+  readonly temporalUi: string;
+  readonly startedMs: number;
+  readonly totalMs: number;
+  readonly peakMiB: number;
+};
+
+const raised = z.object({
+  temporalUi: z.string(),
+  nodes: z.array(z.object({ node: z.string(), address: z.string() })),
+});
+const shownNode = z.object({ ports: z.array(z.object({ module: z.string(), listens: z.string(), port: z.int() })) });
+const status = z.object({
+  nodes: z.array(
+    z.object({ node: z.string(), standing: z.object({ well: z.boolean(), report: z.string().optional() }) }),
+  ),
+});
+
+/** Walks through it. `say` is told what happens between the commands. Errors: a step did not do what it says. */
+export async function walk(shell: Shell, stateFolder: string, say: (line: string) => void): Promise<Summary> {
+  const startedAt = performance.now();
+  const memory = watchMemory(stateFolder, 1000);
+  try {
+    say(
+      'A store, a bus and Temporal on this machine, a controller, and three nodes: each a process with its own folder and account.',
+    );
+    const { temporalUi, nodes } = raised.parse(await shell.json(['up', '--nodes', '3']));
+    const startedMs = Math.round(performance.now() - startedAt);
+
+    say('Three programs: a database server, and two that need a database from it.');
+    for (const module of ['postgres', 'notes', 'ledger'])
+      await shell.show(['module', 'add', path.join(examples, module)]);
+    await shell.show(['assign', 'alpha', 'postgres']);
+    await shell.show(['assign', 'beta', 'notes']);
+    await shell.show(['assign', 'gamma', 'ledger']);
+    await shell.show(['plan', 'beta']);
+    say('The push makes the credentials, seals them to the nodes that need them, and ends when every node reported.');
+    await shell.show(['push']);
+
+    const address = nodes.find(({ node }) => node === 'beta')?.address ?? '';
+    const { ports } = shownNode.parse(await shell.json(['node', 'show', 'beta']));
+    const url = `http://${address}:${ports.find(({ module }) => module === 'notes')?.port ?? 0}`;
+    await keepANote(url, say);
+
+    const rotation = await rotateUnderLoad(shell, stateFolder, say);
+    const passwordForm = await rotatePasswordForm(shell, stateFolder, say);
+    const hostKilled = await killAHost(shell, stateFolder, say);
+    await keepANote(url, say);
+
+    await shell.show(['status']);
+    await shell.show(['acts']);
+    const after = status.parse(await shell.json(['status'], [0, 6]));
+    return {
+      nodes: after.nodes.length,
+      current: after.nodes.filter(({ standing }) => standing.well).length,
+      rotation,
+      passwordForm,
+      hostKilled,
+      temporalUi,
+      startedMs,
+      totalMs: Math.round(performance.now() - startedAt),
+      peakMiB: await memory.stop(),
+    };
+  } finally {
+    await memory.stop();
+  }
+}
+
+/** Uses the web application as a person would, until its database is there. */
+async function keepANote(url: string, say: (line: string) => void): Promise<void> {
+  const text = 'the mesh cannot read the password this was written with';
+  await within(20_000, 'notes to keep a note', async () => {
+    const kept = await fetch(`${url}/notes`, {
+      method: 'POST',
+      body: new URLSearchParams({ text }),
+      redirect: 'manual',
+    }).catch(() => undefined);
+    return kept?.status === 303;
+  });
+  const page = await (await fetch(url)).text();
+  say(`notes answers at ${url} and ${page.includes(text) ? 'keeps what it is given' : 'has lost a note'}.`);
+}
+
+type Files = { readonly credential: string; readonly facts: string };
+const filesOf = (stateFolder: string, node: string, folder: string, credential: string): Files => ({
+  credential: path.join(localNodeRoot(stateFolder, node), folder, credential),
+  facts: path.join(localNodeRoot(stateFolder, node), folder, 'database-facts.json'),
+});
+
+async function rotateUnderLoad(
+  shell: Shell,
+  stateFolder: string,
+  say: (line: string) => void,
+): Promise<Summary['rotation']> {
+  say('A rotation, while a separate program reads the file anew and logs in, again and again.');
+  const files = filesOf(stateFolder, 'beta', 'etc/notes', 'database.json');
+  const old = await credentialIn(files);
+  const load = logInAgainAndAgain(files.credential, files.facts);
+  await within(30_000, 'logins before the rotation', async () => load.attempts.length >= attemptsAround);
+  const result = rotationResult.parse(await shell.json(['secret', 'rotate', 'beta/notes']));
+  const soFar = load.attempts.length;
+  await within(30_000, 'logins after the rotation', async () => load.attempts.length >= soFar + attemptsAround);
+  const attempts = await load.stop();
+  const fresh = await credentialIn(files);
+  const [withOld, withNew] = [await tryLogin(old), await tryLogin(fresh)];
+  const { failed } = tally(attempts);
+  say(
+    `${attempts.length} logins, ${failed} failed. The old credential: ${withOld ?? 'still works'}. The new one: ${withNew ?? 'works'}.`,
+  );
+  return {
+    act: `rotate/alpha/postgres-database/beta/notes`,
+    committed: result.committed,
+    oldRefused: withOld !== undefined && withOld.startsWith('28'),
+    newWorks: withNew === undefined && fresh.user !== old.user,
+    attempts: attempts.length,
+    attemptsDuringOverlap: during(attempts, result.overlapFrom, result.overlapUntil),
+    failedLogins: failed,
+    brokenSessions: result.sessionsEnded,
+    windowMs: result.windowMs,
+  };
+}
+
+async function rotatePasswordForm(
+  shell: Shell,
+  stateFolder: string,
+  say: (line: string) => void,
+): Promise<Summary['passwordForm']> {
+  say(
+    'A program that takes the password alone keeps its login, so its two ends change one after the other: the window is measured.',
+  );
+  const files = filesOf(stateFolder, 'gamma', 'etc/ledger', 'database.password');
+  const load = logInAgainAndAgain(files.credential, files.facts);
+  await within(30_000, 'logins before the rotation', async () => load.attempts.length >= attemptsAround);
+  const result = rotationResult.parse(await shell.json(['secret', 'rotate', 'gamma/ledger']));
+  const soFar = load.attempts.length;
+  await within(30_000, 'logins after the rotation', async () => load.attempts.length >= soFar + attemptsAround);
+  const attempts = await load.stop();
+  const { failed, windowMs } = tally(attempts);
+  say(
+    `Window as the mesh saw it: ${result.windowMs} ms; as a login saw it: ${windowMs} ms, ${failed} of ${attempts.length} failed.`,
+  );
+  return { windowMs: result.windowMs, failedLogins: failed, attempts: attempts.length };
+}
+
+async function killAHost(
+  shell: Shell,
+  stateFolder: string,
+  say: (line: string) => void,
+): Promise<Summary['hostKilled']> {
+  say('The host of beta is killed (SIGKILL). What it started goes on; the next host adopts it.');
+  const state = nodeStateFolder(localNodeFolder(stateFolder, 'beta'));
+  const before = await pidsIn(state);
+  const host = Number((await readFile(path.join(stateFolder, 'run', 'host-beta.pid'), 'utf8')).split(/\s/)[0]);
+  process.kill(host, 'SIGKILL');
+  await within(10_000, 'the host to be gone', async () => !isThere(host));
+  await shell.show(['up', '--nodes', '3']);
+  await within(30_000, 'beta to be current again', async () => {
+    const { nodes } = status.parse(await shell.json(['status'], [0, 6], 'quietly'));
+    return nodes.find(({ node }) => node === 'beta')?.standing.well === true;
+  });
+  const after = await pidsIn(state);
+  const kept = before.length > 0 && before.join() === after.join() && before.every((pid) => isThere(Number(pid)));
+  say(
+    `beta is current again; its processes ${kept ? `kept their pids (${before.join(', ')})` : 'did not keep their pids'}.`,
+  );
+  return { processesKeptTheirPids: kept, currentAgain: true };
+}
+
+/** The processes that a host keeps, by the pid files that they wrote themselves. */
+async function pidsIn(nodeState: string): Promise<readonly string[]> {
+  const folder = path.join(nodeState, 'processes');
+  const files = (await readdir(folder)).filter((name) => name.endsWith('.pid')).toSorted();
+  return Promise.all(files.map(async (name) => (await readFile(path.join(folder, name), 'utf8')).split(/\s/)[0] ?? ''));
+}
+
+function isThere(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+const facts = z.object({ host: z.string(), port: z.int(), database: z.string() });
+const access = z.object({ login: z.string(), password: z.string() });
+async function credentialIn(files: Files): Promise<Credential> {
+  const { login, password } = access.parse(JSON.parse(await readFile(files.credential, 'utf8')));
+  return { ...facts.parse(JSON.parse(await readFile(files.facts, 'utf8'))), user: login, password };
+}
+
+async function within(ms: number, what: string, holds: () => Promise<boolean>): Promise<void> {
+  const until = performance.now() + ms;
+  while (!(await holds())) {
+    if (performance.now() > until) throw new Error(`the demo waited ${ms} ms in vain for ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
