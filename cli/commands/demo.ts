@@ -11,9 +11,9 @@ export const demo: CommandDefinition = {
     'Raises a mesh in a folder of its own, runs the modules in examples/, rotates two credentials while a separate program logs in all the time, kills a host, and says what it measured. All of it is taken down again, unless --keep.',
   options: [{ name: 'keep', says: 'leave the mesh running, and say how to look at it and how to take it down' }],
   examples: ['mesh demo', 'mesh demo --keep', 'mesh demo --json'],
-  async run(given, context) {
+  async run(given) {
     const { runDemo } = await import('../demo/run-demo.ts');
-    const summary = await runDemo(context, { keep: given.flag('keep') });
+    const summary = await runDemo({ keep: given.flag('keep') });
     return answer('mesh.demo', summary, drawDemo, isWell(summary) ? exit.done : exit.failed);
   },
 };

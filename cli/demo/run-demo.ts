@@ -1,7 +1,6 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { Context } from '../context.ts';
 import { shellOn } from './shell.ts';
 import { walk, type Summary } from './tour.ts';
 
@@ -9,7 +8,7 @@ import { walk, type Summary } from './tour.ts';
  * Runs the tour in a fresh folder, and takes its mesh down and the folder away afterwards, also when a step failed, unless
  * it is to be kept. The commands and what they print go to stderr, so that stdout holds the summary alone.
  */
-export async function runDemo(context: Context, { keep }: { readonly keep: boolean }): Promise<Summary> {
+export async function runDemo({ keep }: { readonly keep: boolean }): Promise<Summary> {
   const stateFolder = await mkdtemp(path.join(tmpdir(), 'mesh-demo-'));
   const print = (text: string): void => void process.stderr.write(text);
   const shell = shellOn(stateFolder, print);

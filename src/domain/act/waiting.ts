@@ -8,10 +8,14 @@ export type Arrival = 'applied' | 'failed' | 'refused' | 'waiting';
 
 /** Whether a node's last report says that what was last sent to it is so. */
 export function arrivalOf(
-  sent: { readonly digest: string } | undefined,
-  reported: { readonly digest?: string | undefined; readonly outcome: Outcome } | undefined,
+  sent: { readonly digest: string; readonly number: number } | undefined,
+  reported:
+    | { readonly digest?: string | undefined; readonly number?: number | undefined; readonly outcome: Outcome }
+    | undefined,
 ): Arrival {
-  if (sent === undefined || reported === undefined || reported.digest !== sent.digest) return 'waiting';
+  if (sent === undefined || reported === undefined) return 'waiting';
+  // The number as well: what was sent may say again what it said two sendings ago.
+  if (reported.digest !== sent.digest || reported.number !== sent.number) return 'waiting';
   switch (reported.outcome) {
     case 'applied':
     case 'failed':
