@@ -14,7 +14,7 @@ import { readStatuses, watchGranters, type GranterWatch } from './granters.ts';
 import { keysAt } from './keys.ts';
 import { openLedger } from './ledger.ts';
 import type { Say } from './log.ts';
-import { Reconciler } from './pass.ts';
+import { Reconciler, sayWhatCame } from './pass.ts';
 import type { Patience } from './processes/endings.ts';
 import { Supervisor } from './processes/supervisor.ts';
 import { composeReport, type Pass } from './report.ts';
@@ -71,6 +71,7 @@ export async function runHost(of: Running): Promise<void> {
         const pass = await reconciler.pass(await bus.fetch(), await reporter.capabilities());
         // A pass that was cut short knows nothing worth saying.
         if (signal.aborted) break;
+        sayWhatCame(say, pass);
         await reporter.report(pass);
         await bell.wait(of.intervalMs ?? usualIntervalMs, signal);
       }

@@ -55,8 +55,6 @@ export class Reconciler {
       return this.#refused === undefined ? { kind: 'idle' } : { kind: 'refused', refused: this.#refused };
     const { digest, number } = this.#accepted.envelope;
     const applied = await applyDeclaration(this.#accepted.declaration, this.#with);
-    for (const sentence of [...applied.drift, ...applied.kept]) this.#say.warn({ digest }, sentence);
-    for (const failure of applied.failures) this.#say.error({ digest, ...failure }, 'a resource failed');
     if (this.#refused !== undefined) return { kind: 'refused', refused: this.#refused, reconciled: applied };
     return { kind: 'applied', digest, number, applied };
   }
@@ -93,4 +91,11 @@ export class Reconciler {
     this.#say.info({ digest: envelope.digest, number: envelope.number }, 'accepted a declaration');
     return undefined;
   }
+}
+
+/** Says what a pass put right, kept, and could not do. */
+export function sayWhatCame(say: Say, pass: Pass): void {
+  const applied = pass.kind === 'applied' ? pass.applied : pass.kind === 'refused' ? pass.reconciled : undefined;
+  for (const sentence of [...(applied?.drift ?? []), ...(applied?.kept ?? [])]) say.warn({}, sentence);
+  for (const failure of applied?.failures ?? []) say.error(failure, 'a resource failed');
 }
