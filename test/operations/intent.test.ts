@@ -265,7 +265,7 @@ describe('[M22] assigning at once', () => {
     for (const name of names) await add(world, { module: name, listens: { http: 80, admin: 81 } });
     const answers = await Promise.all(names.map((name) => assign(world.another(), 'ada', at('alpha', name))));
     const ports = answers.flatMap((answer) => accepted(answer).ports.map(({ port }) => port));
-    expect(ports.toSorted()).toEqual(Array.from({ length: 10 }, (_, index) => 20_000 + index));
+    expect(ports.toSorted((a, b) => a - b)).toEqual(Array.from({ length: 10 }, (_, index) => 20_000 + index));
   });
 
   test('a fixed port that two race for: one gets it, the other is refused naming the holder, and leaves nothing', async () => {

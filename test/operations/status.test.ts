@@ -378,7 +378,7 @@ describe('plan', () => {
       kind: 'resolvable',
       standing: { told: 'never told' },
       difference: {
-        added: ['motd/file/etc/issue', 'motd/file/etc/motd'].map(expect.stringContaining),
+        added: ['motd/file/etc/issue', 'motd/file/etc/motd'].map((id) => expect.stringContaining(id)),
         changed: [],
         removed: [],
       },
@@ -433,10 +433,7 @@ async function fingerprint(): Promise<unknown> {
         `select '${String(table)}' as of, count(*), max(xmin::text::bigint) as last from mesh.${String(table)}`,
       )),
     );
-  return [
-    counts,
-    await world.ask(`select last_value, is_called from mesh.declaration_number`),
-  ];
+  return [counts, await world.ask(`select last_value, is_called from mesh.declaration_number`)];
 }
 
 function walk(value: unknown, visit: (path: string, value: unknown) => void, path = ''): void {

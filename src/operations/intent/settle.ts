@@ -100,8 +100,8 @@ function isSamePort(one: PortRow, other: PortRow): boolean {
 
 /** A holder that was unassigned is still the holder, until its node has answered. */
 function beingRemoved(refusal: Refusal, node: NodeName, leaving: readonly PortRow[]): Refusal {
-  const holder = refusal.facts?.['holder'];
-  if (refusal.kind !== 'port-held' || !leaving.some(({ module }) => module === holder)) return refusal;
+  const holder = leaving.find(({ module }) => module === refusal.facts?.['holder'])?.module;
+  if (refusal.kind !== 'port-held' || holder === undefined) return refusal;
   return {
     ...refusal,
     what: `${refusal.what}: ${holder}, being removed`,

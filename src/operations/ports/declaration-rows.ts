@@ -1,6 +1,6 @@
 /** What was sent to each node, and what each said since. */
 import type { Inventory } from '../../domain/resolution/inventory.ts';
-import type { Capability, GranterEntry, GranterStatus, Outcome, Report } from '../../domain/report/report.ts';
+import type { Capability, GranterStatus, Outcome, Report } from '../../domain/report/report.ts';
 import type { ModuleName, NodeName, ProvisionName } from '../../domain/words/names.ts';
 
 /** What was last sent; recorded after the send, never before (D4). The body is kept nowhere but on the node's subject. */
@@ -44,14 +44,13 @@ export type ReportRow = {
   readonly failingSince?: Date;
   readonly failingReports: number;
 };
-export type NewReportRow = Omit<ReportRow, 'receivedAt'> & { readonly receivedAt: Date };
 
 export type ReportRows = {
   /** The row, held until the transaction ends, so that two reports of a node are judged one after the other. */
   holdReport(node: NodeName): Promise<ReportRow | undefined>;
   /** The highest declaration number that was taken so far, sent or not; 0 when none was. */
   lastNumber(): Promise<number>;
-  putReport(row: NewReportRow): Promise<void>;
+  putReport(row: ReportRow): Promise<void>;
   replaceCapabilities(node: NodeName, capabilities: readonly Capability[]): Promise<void>;
   replaceCarriedPorts(node: NodeName, ports: Report['carriedPorts']): Promise<void>;
   putGranterReports(node: NodeName, granters: Report['granters'], receivedAt: Date): Promise<void>;
@@ -68,9 +67,6 @@ export type GranterRow = {
   readonly status: GranterStatus;
   readonly receivedAt: Date;
 };
-export type ProviderOf = { readonly node: NodeName; readonly module: ModuleName; readonly provision: ProvisionName };
-export type GranterEntryOf = { readonly provider: ProviderOf; readonly entry: GranterEntry };
-
 /** All that declarations are composed from. */
 export type InventoryReads = { inventory(): Promise<Inventory> };
 

@@ -1,6 +1,6 @@
 import { accountOf, isWhole, type Account } from '../../domain/report/account.ts';
 import type { Report } from '../../domain/report/report.ts';
-import type { NewReportRow, ReportRow, ReportRows, UnreadableRow, UnreadableRows } from '../ports/declaration-rows.ts';
+import type { ReportRow, ReportRows, UnreadableRow, UnreadableRows } from '../ports/declaration-rows.ts';
 import type { NodeReads } from '../ports/node-rows.ts';
 import { controller, type EventRows, type Writes } from '../ports/work.ts';
 
@@ -44,7 +44,7 @@ export function recordUnreadable(store: Writes<UnreadableRows>, message: Unreada
 }
 
 /** The account in a row; times are ms there, and absent fields absent. */
-export function accountIn({ node: _, receivedAt, failingSince, ...row }: ReportRow): Account {
+export function accountIn({ receivedAt, failingSince, ...row }: ReportRow): Account {
   return {
     ...row,
     failures: [...row.failures],
@@ -58,7 +58,7 @@ export function accountIn({ node: _, receivedAt, failingSince, ...row }: ReportR
 function rowOf(
   { node }: Report,
   { receivedAt, failingSince, digest, number, refusal, ...account }: Account,
-): NewReportRow {
+): ReportRow {
   return {
     ...account,
     node,
