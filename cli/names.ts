@@ -33,7 +33,17 @@ function named<Schema extends z.ZodType>(schema: Schema, text: string): z.output
     kind: 'invalid-name',
     what: read.error.issues.map(({ message }) => message).join('; '),
     why: 'no two names may share a key, a file or a role, so all are written by one rule',
-    next: [],
+    next: corrected(text),
     facts: { found: text.slice(0, 200) },
   });
+}
+
+/** What a name was most likely meant to be, when that is one. */
+function corrected(text: string): readonly string[] {
+  const name = text
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .slice(0, 63)
+    .replaceAll(/^-+|-+$/g, '');
+  return name === '' || name === text ? [] : [`the same command with ${name}`];
 }

@@ -46,3 +46,18 @@ async function run(program: string, args: readonly string[], { cwd, env, input }
   await once(child, 'close');
   return { code: child.exitCode, stdout, stderr };
 }
+
+/** Starts the command and leaves it running; `ended` answers its exit code. */
+export function startMesh(args: readonly string[]) {
+  const home = emptyFolder();
+  const child = spawn(process.execPath, [mesh, ...args], {
+    cwd: home,
+    env: { PATH: process.env['PATH'] ?? '', HOME: home },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [stdout, stderr] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
+  const ended = once(child, 'close').then(() => child.exitCode);
+  return { child, ended, stdout: () => stdout, stderr: () => stderr };
+}

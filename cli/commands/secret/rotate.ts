@@ -130,7 +130,7 @@ async function selectionOf(given: Given, { store }: Controller): Promise<Rotatio
   if (pairs.length > 0) return { of: 'pairs', pairs };
   return {
     kind: 'unknown-credential',
-    what: `${consumer.node}/${consumer.module} has no ${provision ?? 'granted'} credential${local === undefined ? '' : ` ${local}`}`,
+    what: `${consumer.node}/${consumer.module} has no credential${provision === undefined ? '' : ` for ${provision}`}${local === undefined ? '' : ` called ${local}`}`,
     why: 'only what a provider grants it can be rotated, once it was made by a push',
     next: ['mesh secret list', `mesh plan ${consumer.node}`],
     facts: { node: consumer.node, module: consumer.module },

@@ -1,0 +1,302 @@
+/** The command on a real mesh of two nodes, as a person has it: raised by `mesh up`, every word through the built command. */
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { readFileSync } from 'node:fs';
+import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { z } from 'zod';
+
+import { watchedFolder } from '../support/foundation.ts';
+import { until } from '../support/until.ts';
+import { runMesh, runMeshOnTerminal, startMesh, type Ran } from './run-mesh.ts';
+
+let state = '';
+let close: () => Promise<void> = () => Promise.resolve();
+const mesh = (...args: string[]): Promise<Ran> => runMesh([...args, '--state', state]);
+async function json(
+  ...args: string[]
+): Promise<{ readonly code: number | null; readonly body: Record<string, unknown> }> {
+  const { code, stdout } = await mesh(...args, '--json');
+  const body = z.record(z.string(), z.unknown()).parse(JSON.parse(stdout));
+  expectClean(body);
+  return { code, body };
+}
+
+/** D22's properties, of every answer in JSON: no null anywhere, no key that is called like a secret, times in UTC. */
+function expectClean(body: unknown, at = '$'): void {
+  expect({ at, isNull: body === null }).toEqual({ at, isNull: false });
+  if (typeof body !== 'object' || body === null) return;
+  for (const [name, value] of Object.entries(body)) {
+    expect(`${at}.${name}`).not.toMatch(
+      /\.(?:password|passwd|secret|seed|jwt|private[a-z_-]*key|sealed|blob|credential)$/i,
+    );
+    if (/At$|^at$/.test(name) && typeof value === 'string') expect(value).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    expectClean(value, `${at}.${name}`);
+  }
+}
+
+async function moduleFolder(name: string, manifest: string): Promise<string> {
+  const folder = path.join(state, 'modules', name);
+  await mkdir(folder, { recursive: true });
+  await writeFile(path.join(folder, 'module.yaml'), `module: ${name}\nversion: "1"\n${manifest}`);
+  return folder;
+}
+const file = (at: string, content = 'x'): string => `resources: [{ kind: file, path: ${at}, content: "${content}" }]\n`;
+
+/** Ends a program that `mesh up` left running, as a crash would. */
+async function kill(title: string): Promise<void> {
+  const pid = Number(readFileSync(path.join(state, 'run', `${title}.pid`), 'utf8').split('\n')[0]);
+  process.kill(pid, 'SIGKILL');
+  await until(() => !alive(pid), { withinMs: 5_000, what: `${title} to be gone` });
+}
+function alive(pid: number): boolean {
+  try {
+    return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
+  } catch {
+    return false;
+  }
+}
+
+beforeAll(async () => {
+  ({ stateDir: state, close } = await watchedFolder('mesh-cli-up-'));
+  const { code, stderr } = await mesh('up', '--nodes', '2');
+  expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+}, 120_000);
+
+afterAll(async () => {
+  await mesh('down');
+  await close();
+}, 60_000);
+
+describe('a mesh of two nodes', () => {
+  test('[U11] up again changes nothing and says the same places', async () => {
+    const before = await readFile(path.join(state, 'foundation.json'), 'utf8');
+    const { code, body } = await json('up', '--nodes', '2');
+    expect(code).toBe(0);
+    expect(body).toMatchObject({ schema: 'mesh.up', version: 1, nodes: [{ node: 'alpha' }, { node: 'beta' }] });
+    expect(await readFile(path.join(state, 'foundation.json'), 'utf8')).toBe(before);
+  });
+
+  test('[U1] every read answers with 0 in both forms, JSON without a null or a secret', async () => {
+    for (const args of [
+      ['node', 'list'],
+      ['node', 'show', 'alpha'],
+      ['module', 'list'],
+      ['settings'],
+      ['plan'],
+      ['events'],
+      ['acts'],
+      ['act', 'show', 'enrol/alpha'],
+      ['secret', 'list'],
+    ]) {
+      const text = await mesh(...args);
+      expect({ args, code: text.code, stderr: text.stderr }).toEqual({ args, code: 0, stderr: '' });
+      const { code, body } = await json(...args);
+      expect(code).toBe(0);
+      expect(body).toMatchObject({ schema: expect.stringMatching(/^mesh\.[a-z]+$/), version: 1 });
+    }
+  });
+
+  test('[U1][U5] what is not there ends with 4, what the rules refuse with 3, and nothing is made', async () => {
+    await mesh('module', 'add', await moduleFolder('asks', `requires: [thing-service]\n${file('/asks')}`));
+    await mesh('module', 'add', await moduleFolder('needs', `capabilities: [quantum]\n${file('/needs')}`));
+    const before = (await json('events', '--limit', '500')).body['events'];
+    const cases: readonly (readonly [readonly string[], number, string])[] = [
+      [['node', 'show', 'gamma'], 4, 'unknown-node'],
+      [['plan', 'gamma'], 4, 'unknown-node'],
+      [['push', 'gamma'], 4, 'unknown-node'],
+      [['assign', 'gamma', 'asks'], 4, 'unknown-node'],
+      [['assign', 'alpha', 'nothing'], 4, 'unknown-module'],
+      [['module', 'show', 'nothing'], 4, 'unknown-module'],
+      [['unassign', 'alpha', 'asks', '--yes'], 4, 'unknown-assignment'],
+      [['unpin', 'alpha', 'thing-service'], 4, 'unknown-pin'],
+      [['act', 'show', 'push/nothing'], 4, 'unknown-act'],
+      [['act', 'cancel', 'push/nothing'], 4, 'unknown-act'],
+      [['secret', 'rotate', 'alpha/asks'], 4, 'unknown-credential'],
+      [['set', 'alpha/asks', 'title=x'], 4, 'unknown-setting'],
+      [['pin', 'beta', 'thing-service', 'alpha'], 3, 'pin-at-nothing'],
+      [['assign', 'alpha', 'asks'], 3, 'no-provider'],
+      [['assign', 'alpha', 'needs'], 3, 'capability-missing'],
+      [['node', 'invite', 'alpha', '--out', path.join(state, 'alpha.token')], 3, 'node-exists'],
+      [['node', 'invite', 'Alpha', '--out', path.join(state, 'alpha.token')], 3, 'invalid-name'],
+      [['assign', 'alpha', 'As_Ks'], 3, 'invalid-name'],
+    ];
+    for (const [args, exitCode, kind] of cases) {
+      const { code, body } = await json(...args);
+      expect({ args, code, body }).toMatchObject({
+        args,
+        code: exitCode,
+        body: { schema: 'mesh.error', kind, exitCode },
+      });
+      expect(body['next']).not.toEqual([]);
+    }
+    expect((await json('events', '--limit', '500')).body['events']).toEqual(before);
+    await expect(stat(path.join(state, 'alpha.token'))).rejects.toThrow('ENOENT');
+  });
+
+  test('[U1] plan ends with 2 when it was asked to and there are changes, and with 0 once they were pushed', async () => {
+    await mesh('module', 'add', await moduleFolder('files', file('/etc/files/one')));
+    expect((await json('assign', 'alpha', 'files')).body).toMatchObject({
+      schema: 'mesh.assigned',
+      change: 'assigned',
+    });
+    expect((await json('assign', 'alpha', 'files')).body).toMatchObject({ change: 'same' });
+    expect((await mesh('plan', 'alpha')).code).toBe(0);
+    const planned = await json('plan', 'alpha', '--detailed-exitcode');
+    expect(planned.code).toBe(2);
+    expect(planned.body).toMatchObject({
+      hasChanges: true,
+      nodes: [{ node: 'alpha', add: ['files/file/etc/files/one'] }],
+    });
+    expect(await json('push')).toMatchObject({
+      code: 0,
+      body: { schema: 'mesh.push', applied: 2, failedCount: 0, attached: false },
+    });
+    expect(await readFile(path.join(state, 'nodes/alpha/root/etc/files/one'), 'utf8')).toBe('x');
+    expect((await mesh('plan', '--detailed-exitcode')).code).toBe(0);
+    expect(await json('push')).toMatchObject({ code: 0, body: { sent: 0, alreadySent: 2 } });
+    expect(await json('push', '--behind')).toMatchObject({ code: 0, body: { sent: 0 } });
+    expect(await json('status')).toMatchObject({ code: 0, body: { schema: 'mesh.status', needsAttention: false } });
+  });
+
+  test('[U6] a time is relative on a terminal and RFC 3339 elsewhere', async () => {
+    expect((await mesh('node', 'list')).stdout).toMatch(/\d{4}-\d\d-\d\dT[\d:.]+Z/);
+    const shown = await runMeshOnTerminal(['node', 'list', '--state', state]);
+    expect(shown.stdout).toMatch(/(?:\d+[smhd] ago|just now)/);
+    expect(shown.stdout).not.toMatch(/\d{4}-\d\d-\d\dT/);
+  });
+
+  test('[U3] unassigning asks, takes no for an answer, and without a terminal names the flag', async () => {
+    const gone = ['unassign', 'alpha', 'files'];
+    expect(await json(...gone)).toMatchObject({
+      code: 3,
+      body: { kind: 'confirmation-needed', facts: { flag: '--yes' } },
+    });
+    const no = await runMeshOnTerminal([...gone, '--state', state], { input: 'n\n' });
+    expect(no.code).toBe(3);
+    expect(no.stdout).toContain('was not confirmed');
+    expect((await json('node', 'show', 'alpha')).body).toMatchObject({ modules: ['files'] });
+    const yes = await runMeshOnTerminal([...gone, '--state', state], { input: 'y\n' });
+    expect(yes.code).toBe(0);
+    expect((await json('node', 'show', 'alpha')).body).toMatchObject({ modules: [] });
+  });
+
+  test('[U1] what a node cannot apply ends a push with 6, and status too until it is mended', async () => {
+    const broken = `resources: [{ kind: file, path: /etc/files, content: "in the way" }, { kind: process, name: gone, command: [/no/such/program] }]\n`;
+    await mesh('module', 'add', await moduleFolder('broken', broken));
+    await mesh('assign', 'beta', 'broken');
+    const pushed = await json('push', 'beta');
+    expect(pushed).toMatchObject({ code: 6, body: { schema: 'mesh.push', failed: ['beta'], failedCount: 1 } });
+    const status = await json('status');
+    expect(status).toMatchObject({
+      code: 6,
+      body: {
+        needsAttention: true,
+        nodes: [{ node: 'beta', concern: 'broken', outcome: 'failed' }, { node: 'alpha' }],
+      },
+    });
+    expect((await mesh('status')).stdout).toContain('broken/process/gone');
+    await mesh('unassign', 'beta', 'broken', '--yes');
+    expect((await json('push')).code).toBe(0);
+  });
+
+  test('[U16] a token is printed alone, kept out of JSON, and good for one machine that joins from a file or a pipe', async () => {
+    expect(await json('node', 'invite', 'gamma')).toMatchObject({ code: 64, body: { kind: 'usage' } });
+    const { code, stdout, stderr } = await mesh('node', 'invite', 'gamma');
+    expect(code).toBe(0);
+    expect(stdout).toMatch(/^mesh-[\w-]+\n$/);
+    expect(stderr).not.toContain(stdout.trim());
+    const elsewhere = path.join(state, 'elsewhere');
+    const join = ['node', 'join', '--address', '127.0.0.1', '--state', elsewhere];
+    const joined = await runMesh([...join, '--json'], { input: stdout });
+    expect({ code: joined.code, body: JSON.parse(joined.stdout) }).toMatchObject({
+      code: 0,
+      body: { schema: 'mesh.joined', node: 'gamma', already: false },
+    });
+    expect(JSON.parse((await runMesh([...join, '--json'], { input: stdout })).stdout)).toMatchObject({ already: true });
+    expect((await runMesh([...join, '--json'], { input: 'mesh-nonsense' })).code).toBe(3);
+    expect((await runMeshOnTerminal(join)).code).toBe(64);
+    expect(await json('node', 'invite', 'gamma', '--out', path.join(state, 'twice'))).toMatchObject({
+      code: 3,
+      body: { kind: 'node-exists' },
+    });
+    expect(await json('act', 'cancel', 'enrol/gamma')).toMatchObject({
+      code: 0,
+      body: { schema: 'mesh.act-cancelled' },
+    });
+  });
+
+  test('[U2] a wait has a bound: 5 and how to follow it; Ctrl-C is 130; [A16] asking again joins; the act goes on', async () => {
+    await kill('host-beta');
+    await mesh('module', 'add', await moduleFolder('files', file('/etc/files/two')));
+    await mesh('assign', 'beta', 'files');
+    const late = await json('push', 'beta', '--timeout', '2s');
+    expect(late).toMatchObject({
+      code: 5,
+      body: { kind: 'wait-timed-out', facts: { waitsFor: ['beta to report what it was sent'] } },
+    });
+    const next = z.array(z.string()).parse(late.body['next'])[0] ?? '';
+    expect((await mesh(...next.split(' ').slice(1))).stdout).toContain('beta to report what it was sent');
+
+    const left = startMesh(['push', 'beta', '--state', state]);
+    await until(() => left.stderr().includes('Waiting for beta'), {
+      withinMs: 20_000,
+      what: 'the push to say what it waits for',
+    });
+    left.child.kill('SIGINT');
+    expect(await left.ended).toBe(130);
+    expect(left.stderr()).toContain('Joined what runs already');
+    expect(left.stderr()).toContain('mesh act show push/');
+
+    expect(await json('push', 'beta', '--detach')).toMatchObject({
+      code: 0,
+      body: { schema: 'mesh.act-started', attached: true, begun: true },
+    });
+    const waiting = json('push', 'beta');
+    expect((await json('up')).code).toBe(0);
+    expect(await waiting).toMatchObject({ code: 0, body: { attached: true, applied: 1 } });
+  }, 120_000);
+
+  test('[A15] without a controller it says so within five seconds, naming the process to start', async () => {
+    await kill('controller');
+    const started = performance.now();
+    const waiting = startMesh(['push', 'alpha', '--timeout', '8s', '--json', '--state', state]);
+    await until(() => waiting.stderr().includes('mesh work controller'), {
+      withinMs: 10_000,
+      what: 'the missing controller to be named',
+    });
+    expect(performance.now() - started).toBeLessThan(8_000);
+    expect(await waiting.ended).toBe(5);
+    expect(JSON.parse(waiting.stdout())).toMatchObject({ kind: 'no-worker', exitCode: 5 });
+    const { body } = await json('act', 'show', JSON.parse(waiting.stdout()).facts.workflowId);
+    expect(body).toMatchObject({ stage: 'not begun' });
+    expect(await json('node', 'invite', 'delta', '--timeout', '1s', '--out', path.join(state, 'delta'))).toMatchObject({
+      code: 3,
+      body: { kind: 'no-controller' },
+    });
+    expect((await json('up')).code).toBe(0);
+    expect(await json('node', 'invite', 'delta', '--out', path.join(state, 'delta'))).toMatchObject({
+      code: 0,
+      body: { schema: 'mesh.invitation', node: 'delta' },
+    });
+    expect((await stat(path.join(state, 'delta'))).mode & 0o777).toBe(0o600);
+  }, 120_000);
+
+  test('[U1] a world that is down is a fault: 1, in words, with no stack; [U11] and everything is there again after up', async () => {
+    expect((await json('down')).code).toBe(0);
+    const { code, stderr } = await mesh('status');
+    expect(code).toBe(1);
+    expect(stderr).toContain('mesh up');
+    expect(stderr).not.toMatch(/\n\s+at /);
+    expect((await json('up')).code).toBe(0);
+    expect((await json('node', 'show', 'beta')).body).toMatchObject({ modules: ['files'] });
+  }, 120_000);
+});
+
+test('[U1] a state folder without a mesh is refused with 3 and says how to raise one', async () => {
+  for (const args of [['status'], ['down'], ['push'], ['work', 'controller'], ['unassign', 'a', 'b', '-y']]) {
+    const { code, stdout } = await runMesh([...args, '--json']);
+    expect({ args, code, body: JSON.parse(stdout) }).toMatchObject({ args, code: 3, body: { kind: 'no-mesh' } });
+  }
+  const { code, stdout } = await runMesh(['host', '--json']);
+  expect({ code, body: JSON.parse(stdout) }).toMatchObject({ code: 3, body: { kind: 'no-node-here' } });
+});
