@@ -8,8 +8,8 @@ import { meshProgram } from '../processes.ts';
 export type Shell = {
   /** Shows the command line and all that it prints. Errors: it ended with another code than 0. */
   show(args: readonly string[]): Promise<void>;
-  /** Runs it with --json and answers the object; shows the command line and its progress. `codes`: exit codes that are no error. */
-  json(args: readonly string[], codes?: readonly number[], how?: 'quietly'): Promise<unknown>;
+  /** Runs it unseen, with --json, and answers the object. `codes`: exit codes that are no error. */
+  ask(args: readonly string[], codes?: readonly number[]): Promise<unknown>;
 };
 
 /** `print` is given what a person would see. */
@@ -38,9 +38,8 @@ export function shellOn(stateFolder: string, print: (text: string) => void): She
       print(`\n$ mesh ${args.map(shortened).join(' ')}\n`);
       print(await run(args, [0], true));
     },
-    async json(args, codes = [0], how) {
-      if (how === undefined) print(`\n$ mesh ${args.map(shortened).join(' ')} --json\n`);
-      return JSON.parse(await run([...args, '--json'], codes, how === undefined));
+    async ask(args, codes = [0]) {
+      return JSON.parse(await run([...args, '--json'], codes, false));
     },
   };
 }

@@ -39,16 +39,21 @@ export type Summary = {
   readonly peakMiB: number;
 };
 
-const raised = z.object({
-  temporalUi: z.string(),
-  nodes: z.array(z.object({ node: z.string(), address: z.string() })),
+const act = z.object({ detail: z.object({ result: rotationResult }) });
+const shownNode = z.object({
+  address: z.string(),
+  ports: z.array(z.object({ module: z.string(), listens: z.string(), port: z.int() })),
 });
-const shownNode = z.object({ ports: z.array(z.object({ module: z.string(), listens: z.string(), port: z.int() })) });
 const status = z.object({
+  temporalUi: z.string(),
   nodes: z.array(
-    z.object({ node: z.string(), standing: z.object({ well: z.boolean(), report: z.string().optional() }) }),
+    z.object({ node: z.string(), told: z.string(), report: z.string().optional(), outcome: z.string().optional() }),
   ),
 });
+type NodeStatus = z.infer<typeof status>['nodes'][number];
+/** D23: all is well only when all three facts are good. */
+const isWell = ({ told, report, outcome }: NodeStatus): boolean =>
+  told === 'same' && report === 'current' && outcome === 'applied';
 
 /** Walks through it. `say` is told what happens between the commands. Errors: a step did not do what it says. */
 export async function walk(shell: Shell, stateFolder: string, say: (line: string) => void): Promise<Summary> {
@@ -58,7 +63,7 @@ export async function walk(shell: Shell, stateFolder: string, say: (line: string
     say(
       'A store, a bus and Temporal on this machine, a controller, and three nodes: each a process with its own folder and account.',
     );
-    const { temporalUi, nodes } = raised.parse(await shell.json(['up', '--nodes', '3']));
+    await shell.show(['up', '--nodes', '3']);
     const startedMs = Math.round(performance.now() - startedAt);
 
     say('Three programs: a database server, and two that need a database from it.');
@@ -71,8 +76,7 @@ export async function walk(shell: Shell, stateFolder: string, say: (line: string
     say('The push makes the credentials, seals them to the nodes that need them, and ends when every node reported.');
     await shell.show(['push']);
 
-    const address = nodes.find(({ node }) => node === 'beta')?.address ?? '';
-    const { ports } = shownNode.parse(await shell.json(['node', 'show', 'beta']));
+    const { address, ports } = shownNode.parse(await shell.ask(['node', 'show', 'beta']));
     const url = `http://${address}:${ports.find(({ module }) => module === 'notes')?.port ?? 0}`;
     await keepANote(url, say);
 
@@ -83,14 +87,14 @@ export async function walk(shell: Shell, stateFolder: string, say: (line: string
 
     await shell.show(['status']);
     await shell.show(['acts']);
-    const after = status.parse(await shell.json(['status'], [0, 6]));
+    const after = status.parse(await shell.ask(['status'], [0, 6]));
     return {
       nodes: after.nodes.length,
-      current: after.nodes.filter(({ standing }) => standing.well).length,
+      current: after.nodes.filter(isWell).length,
       rotation,
       passwordForm,
       hostKilled,
-      temporalUi,
+      temporalUi: after.temporalUi,
       startedMs,
       totalMs: Math.round(performance.now() - startedAt),
       peakMiB: await memory.stop(),
@@ -121,6 +125,13 @@ const filesOf = (stateFolder: string, node: string, folder: string, credential: 
   facts: path.join(localNodeRoot(stateFolder, node), folder, 'database-facts.json'),
 });
 
+const rotationOf = (node: string, module: string): string => `rotate/alpha/postgres-database/${node}/${module}`;
+
+async function rotate(shell: Shell, node: string, module: string): Promise<z.infer<typeof rotationResult>> {
+  await shell.show(['secret', 'rotate', `${node}/${module}`]);
+  return act.parse(await shell.ask(['act', 'show', rotationOf(node, module)])).detail.result;
+}
+
 async function rotateUnderLoad(
   shell: Shell,
   stateFolder: string,
@@ -131,7 +142,7 @@ async function rotateUnderLoad(
   const old = await credentialIn(files);
   const load = logInAgainAndAgain(files.credential, files.facts);
   await within(30_000, 'logins before the rotation', async () => load.attempts.length >= attemptsAround);
-  const result = rotationResult.parse(await shell.json(['secret', 'rotate', 'beta/notes']));
+  const result = await rotate(shell, 'beta', 'notes');
   const soFar = load.attempts.length;
   await within(30_000, 'logins after the rotation', async () => load.attempts.length >= soFar + attemptsAround);
   const attempts = await load.stop();
@@ -142,7 +153,7 @@ async function rotateUnderLoad(
     `${attempts.length} logins, ${failed} failed. The old credential: ${withOld ?? 'still works'}. The new one: ${withNew ?? 'works'}.`,
   );
   return {
-    act: `rotate/alpha/postgres-database/beta/notes`,
+    act: rotationOf('beta', 'notes'),
     committed: result.committed,
     oldRefused: withOld !== undefined && withOld.startsWith('28'),
     newWorks: withNew === undefined && fresh.user !== old.user,
@@ -165,7 +176,7 @@ async function rotatePasswordForm(
   const files = filesOf(stateFolder, 'gamma', 'etc/ledger', 'database.password');
   const load = logInAgainAndAgain(files.credential, files.facts);
   await within(30_000, 'logins before the rotation', async () => load.attempts.length >= attemptsAround);
-  const result = rotationResult.parse(await shell.json(['secret', 'rotate', 'gamma/ledger']));
+  const result = await rotate(shell, 'gamma', 'ledger');
   const soFar = load.attempts.length;
   await within(30_000, 'logins after the rotation', async () => load.attempts.length >= soFar + attemptsAround);
   const attempts = await load.stop();
@@ -189,8 +200,8 @@ async function killAHost(
   await within(10_000, 'the host to be gone', async () => !isThere(host));
   await shell.show(['up', '--nodes', '3']);
   await within(30_000, 'beta to be current again', async () => {
-    const { nodes } = status.parse(await shell.json(['status'], [0, 6], 'quietly'));
-    return nodes.find(({ node }) => node === 'beta')?.standing.well === true;
+    const { nodes } = status.parse(await shell.ask(['status'], [0, 6]));
+    return nodes.some((one) => one.node === 'beta' && isWell(one));
   });
   const after = await pidsIn(state);
   const kept = before.length > 0 && before.join() === after.join() && before.every((pid) => isThere(Number(pid)));
