@@ -3,7 +3,12 @@ const only = (name, comment, from, to) => ({ name, comment, severity: 'error', f
 
 export default {
   forbidden: [
-    only('no-cycles', 'Two files that import each other are one file or need a third: move what both use downward.', {}, { circular: true }),
+    only(
+      'no-cycles',
+      'Two files that import each other are one file or need a third: move what both use downward.',
+      {},
+      { circular: true },
+    ),
     only(
       'domain-is-pure',
       'The domain decides over values: pass what it needs (a digest, the time, a row) in as a parameter.',
@@ -14,13 +19,25 @@ export default {
       'workflows-stay-deterministic',
       'A workflow names steps. Work goes into an activity (imported as a type), decisions into the domain.',
       { path: '^src/workflows' },
-      { pathNot: ['^src/workflows', '^src/domain', '^node_modules/@temporalio/workflow', '^node_modules/@temporalio/common'], dependencyTypesNot: ['type-only'] },
+      {
+        pathNot: [
+          '^src/workflows',
+          '^src/domain',
+          '^node_modules/@temporalio/workflow',
+          '^node_modules/@temporalio/common',
+        ],
+        dependencyTypesNot: ['type-only'],
+      },
     ),
     only(
       'adapters-do-not-meet',
       'store, bus and sealing never import each other: whoever needs two states the port it wants, the worker passes it in.',
       { path: '^src/(store|bus|sealing)/' },
-      { path: '^src/(store|bus|sealing|operations|activities|workflows|workers|host|granters|foundation)/', pathNot: ['^src/$1/'], dependencyTypesNot: ['type-only'] },
+      {
+        path: '^src/(store|bus|sealing|operations|activities|workflows|workers|host|granters|foundation)/',
+        pathNot: ['^src/$1/'],
+        dependencyTypesNot: ['type-only'],
+      },
     ),
     only(
       'operations-know-ports',
@@ -32,12 +49,15 @@ export default {
       'activities-know-ports',
       'An activity gets its adapters from the worker: state a port in src/activities.',
       { path: '^src/activities' },
-      { path: '^src/(store|bus|sealing|workflows|workers|host|granters|foundation)/', dependencyTypesNot: ['type-only'] },
+      {
+        path: '^src/(store|bus|sealing|workflows|workers|host|granters|foundation)/',
+        dependencyTypesNot: ['type-only'],
+      },
     ),
     only(
       'nobody-imports-the-roots',
       'Composition roots are entered, never imported: move what you need out of them.',
-      { path: '^src/' , pathNot: '^src/workers' },
+      { path: '^src/', pathNot: '^src/workers' },
       { path: '^(src/workers|cli)/' },
     ),
     only(
@@ -46,22 +66,42 @@ export default {
       { path: '^src/(host|granters|builder)/' },
       { path: '^src/(store|operations|activities|workflows)/' },
     ),
-    only('one-importer-of-libsodium', 'Seal and open through src/sealing.', { pathNot: '^src/sealing' }, { path: '^node_modules/libsodium' }),
+    only(
+      'one-importer-of-libsodium',
+      'Seal and open through src/sealing.',
+      { pathNot: '^src/sealing' },
+      { path: '^node_modules/libsodium' },
+    ),
     only(
       'few-importers-of-pg',
       'The only SQL is in src/store; granters and the foundation talk to servers they are responsible for.',
       { pathNot: '^src/(store|granters|foundation)' },
       { path: '^node_modules/pg/' },
     ),
-    only('one-importer-of-nats', 'Speak to the bus through src/bus.', { pathNot: '^src/bus' }, { path: '^node_modules/(nats|@nats-io)/' }),
+    only(
+      'one-importer-of-nats',
+      'Speak to the bus through src/bus.',
+      { pathNot: '^src/bus' },
+      { path: '^node_modules/(nats|@nats-io)/' },
+    ),
     only(
       'few-importers-of-temporal',
       'Acts are started by cli and workers, written in workflows and activities; nothing else knows Temporal.',
       { pathNot: '^(cli|src/(workers|activities|workflows))' },
       { path: '^node_modules/@temporalio' },
     ),
-    only('no-imports-from-tests', 'Product code never depends on its tests.', { path: '^(src|cli)' }, { path: '^test' }),
-    only('no-orphans', 'Nobody uses this file: use it or delete it.', { orphan: true, path: '^(src|cli)', pathNot: ['^cli/main.ts$'] }, {}),
+    only(
+      'no-imports-from-tests',
+      'Product code never depends on its tests.',
+      { path: '^(src|cli)' },
+      { path: '^test' },
+    ),
+    only(
+      'no-orphans',
+      'Nobody uses this file: use it or delete it.',
+      { orphan: true, path: '^(src|cli)', pathNot: ['^cli/main.ts$'] },
+      {},
+    ),
   ],
   options: {
     tsConfig: { fileName: 'tsconfig.json' },
