@@ -2,7 +2,7 @@
  * The granter dies before each statement that changes anything, in every thing it does; whoever starts next ends where
  * it would have ended. To the server a granter that stops sending and closes is one that was killed.
  */
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 
 import { raiseForTests, type TestServers } from '../support/foundation.ts';
 import { until } from '../support/until.ts';
@@ -17,12 +17,22 @@ import {
   startGranter,
   values,
   type GrantDirectory,
+  type RunningGranter,
 } from './granting.ts';
 
 let servers: TestServers;
 
 beforeAll(async () => {
   servers = await raiseForTests({ postgres: true });
+});
+const running: RunningGranter[] = [];
+const start = (...asked: Parameters<typeof startGranter>): RunningGranter => {
+  const granter = startGranter(...asked);
+  running.push(granter);
+  return granter;
+};
+afterEach(async () => {
+  for (const granter of running.splice(0)) await granter.stop();
 });
 afterAll(async () => {
   await servers.close();
@@ -168,7 +178,20 @@ async function ownSomething(consumer: Consumer): Promise<void> {
   await session.end();
 }
 
-const changes = (sql: string): boolean => !/^\s*select/.test(sql) || sql.includes('pg_terminate_backend');
+/**
+ * Tells the statements that a cut before makes a difference at: those that change something by themselves, and the begin and
+ * the commit of a transaction. A cut anywhere between these two is the server's to undo, as the one before the commit is.
+ */
+function cutPoints(): (sql: string) => boolean {
+  let isInTransaction = false;
+  return (sql) => {
+    if (sql === 'begin' || sql === 'commit') {
+      isInTransaction = sql === 'begin';
+      return true;
+    }
+    return !isInTransaction && (!/^\s*select/.test(sql) || sql.includes('pg_terminate_backend'));
+  };
+}
 
 test.each(Object.keys(scenarios))(
   '[S8] killed before each of its steps and started again, it ends where it would have: %s',
@@ -180,16 +203,17 @@ test.each(Object.keys(scenarios))(
       const grants = await grantDirectory();
       // The database of before is as good, but where the making of it is what is cut.
       const consumer = newConsumer(`n1.${title.replaceAll(/[^a-z]/g, '')}${scenario.isFirst === true ? cutAt : ''}`);
-      const first = startGranter(servers, grants);
+      const first = start(servers, grants);
       await scenario.prepare(grants, consumer);
       await first.stop();
       await scenario.change(grants, consumer);
 
       let step = 0;
+      const isCutPoint = cutPoints();
       let isDead = false;
-      const dying = startGranter(servers, grants, {
+      const dying = start(servers, grants, {
         beforeStatement(_, sql) {
-          if (changes(sql)) step += 1;
+          if (isCutPoint(sql)) step += 1;
           if (step >= cutAt) isDead = true;
           if (isDead) throw new Error('killed');
         },
@@ -201,7 +225,7 @@ test.each(Object.keys(scenarios))(
       await until(() => isDead || isThrough, { withinMs: 20_000, what: `the cut at ${cutAt} or the end` });
       await dying.stop();
 
-      const next = startGranter(servers, grants);
+      const next = start(servers, grants);
       await scenario.settled(grants, consumer);
       await done;
       await scenario.holds(consumer);
@@ -217,7 +241,7 @@ test.each(Object.keys(scenarios))(
         await asSuperuser(servers, (client) => client.query(`drop database "${consumer.name}"`));
       if (!isThrough) cuts += 1;
     }
-    expect(cuts).toBeGreaterThan(5);
+    expect(cuts).toBeGreaterThanOrEqual(4);
   },
   180_000,
 );

@@ -1,20 +1,30 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 
+import { granterStatus, type GranterStatus } from '../../src/domain/report/report.ts';
+import { lookAt } from '../../src/granters/postgres/directory.ts';
 import { createAttention } from '../../src/granters/postgres/observe.ts';
 import { namesFault } from '../../src/granters/postgres/role-names.ts';
 import { createRetries } from '../../src/granters/postgres/retries.ts';
 import { isVerifierOf, makeVerifier } from '../../src/granters/postgres/scram.ts';
 import { loginComment, readLoginComment } from '../../src/granters/postgres/seen-logins.ts';
+import { statusFile } from '../../src/granters/postgres/status-file.ts';
 import { raiseForTests, type TestServers } from '../support/foundation.ts';
+import { until } from '../support/until.ts';
 import { asSuperuser, failure, logIn } from './granting.ts';
 
 let servers: TestServers;
+let folder: string;
 beforeAll(async () => {
+  folder = await mkdtemp(path.join(tmpdir(), 'mesh-granter-'));
   servers = await raiseForTests({ postgres: true });
 });
 afterAll(async () => {
   await servers.close();
+  await rm(folder, { recursive: true, force: true });
 });
 
 test('[S8] the server takes a verifier as it is, and lets in who has the password, in any alphabet', async () => {
@@ -123,4 +133,51 @@ test('[S8] what failed is tried later each time, and at once when it is about so
   expect(retries.mayTry('y', 'one')).toBe(true);
   retries.succeeded('x');
   expect(retries.mayTry('x', 'one')).toBe(true);
+});
+
+test('[S8] a credential is told by its digest, of a file that was read before and one written in place too', async () => {
+  const file = path.join(folder, 'n1.app.1');
+  const directory = lookAt(folder, () => undefined);
+  expect(directory.digest('n1.app.1')).toBeUndefined();
+  expect(directory.read('n1.app.1')).toBeUndefined();
+  await writeFile(file, 'first-password');
+  const first = directory.digest('n1.app.1');
+  // Once its times are old enough to be trusted it is not read again, but for a change.
+  const changed = (await stat(file)).ctimeMs;
+  await until(() => Date.now() - changed > 2_100, { withinMs: 5_000, what: 'the file to be old' });
+  expect(directory.digest('n1.app.1')).toBe(first);
+  expect(directory.digest('n1.app.1')).toBe(first);
+  await writeFile(file, 'other-password');
+  expect(directory.digest('n1.app.1')).not.toBe(first);
+  await writeFile(file, 'first-password\n');
+  expect(directory.digest('n1.app.1')).toBe(first);
+  expect(directory.read('n1.app.1')?.password.toString()).toBe('first-password');
+  directory.close();
+});
+
+test('[S8] counts and times alone are written once a second; a state, a fault and the first use at once', async () => {
+  const file = path.join(folder, 'grants.status.json');
+  const written = async (): Promise<GranterStatus> => granterStatus.parse(JSON.parse(await readFile(file, 'utf8')));
+  const entry = { node: 'n1', module: 'app', generation: 1, login: 'n1.app_a', sessionsEnded: 0 };
+  const status = (seen: number, more: object = {}): GranterStatus =>
+    granterStatus.parse({
+      schema: 'mesh.granter-status',
+      version: 1,
+      provision: 'postgres-database',
+      entries: [{ ...entry, state: 'granted', seen, lastSeenAt: `2030-01-01T00:00:00.${seen}00Z`, ...more }],
+    });
+  const kept = statusFile(file);
+  const after = async (asked: GranterStatus, nowMs: number): Promise<number | undefined> => {
+    kept.write(asked, nowMs);
+    return (await written()).entries[0]?.seen;
+  };
+  expect(await after(status(0), 0)).toBe(0);
+  expect(await after(status(1), 10)).toBe(1);
+  expect(await after(status(2), 500)).toBe(1);
+  expect(await after(status(3), 1_009)).toBe(1);
+  expect(await after(status(3), 1_010)).toBe(3);
+  expect(await after(status(4, { state: 'draining' }), 1_020)).toBe(4);
+  expect(await after(status(5, { state: 'fault', fault: 'x' }), 1_030)).toBe(5);
+  expect(await after(status(6, { state: 'fault', fault: 'y' }), 1_040)).toBe(6);
+  expect(statusFile(file).before?.entries[0]?.seen).toBe(6);
 });

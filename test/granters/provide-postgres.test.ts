@@ -232,25 +232,27 @@ test('[S8] a role, a right to log in or a database that somebody took away is gi
 
 test('[S8] two granters of one name never work at once', async () => {
   granter = startGranter(servers, grants);
-  await grants.write([]);
-  await until(async () => (await grants.status())?.fault === undefined && (await grants.status()) !== undefined, {
-    withinMs: 5_000,
-    what: 'at work',
-  });
+  const one = { grant: grantOf('n1.first', 1), password: newPassword() };
+  await grants.write([one]);
+  await grants.state(one.grant, 'granted');
   const others = await grantDirectory();
   await others.write([]);
   const other = startGranter(servers, others);
-  await until(async () => (await others.status())?.fault?.includes('another granter') === true, {
-    withinMs: 5_000,
-    what: 'the second told',
-  });
-  await granter.stop();
-  await until(async () => (await others.status())?.fault === undefined, {
-    withinMs: 5_000,
-    what: 'the second at work',
-  });
-  await other.stop();
-  await others.remove();
+  try {
+    await until(async () => (await others.status())?.fault?.includes('another granter') === true, {
+      withinMs: 5_000,
+      what: 'the second told',
+    });
+    expect(await ask(servers, one, 'select 1')).toEqual([1]);
+    await granter.stop();
+    await until(async () => (await others.status())?.fault === undefined, {
+      withinMs: 5_000,
+      what: 'the second at work',
+    });
+  } finally {
+    await other.stop();
+    await others.remove();
+  }
 });
 
 test('[S8] the status is written whole, only when it says something new', async () => {

@@ -91,6 +91,10 @@ test('[S9] owner and logins are named and commented; the owner role owns all; a 
     'web-1.shop.orders',
   );
   expect(owner).toEqual(['web-1.shop.orders']);
+  const stranger = consumer('n1.stranger');
+  await grants.write([of(1), stranger(1)]);
+  await grants.state(stranger(1).grant, 'granted');
+  expect(await failure(logIn(servers, 'n1.stranger_a', stranger(1).password, 'web-1.shop.orders'))).toBe('42501');
 });
 
 test('[S9] two names of which the first 63 bytes are one are refused, never shortened to one role; at 63 bytes they work', async () => {
