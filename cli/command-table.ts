@@ -24,6 +24,7 @@ import { servePostgresCommand } from './commands/serve/postgres.ts';
 import { set } from './commands/set.ts';
 import { settings } from './commands/settings.ts';
 import { status } from './commands/status.ts';
+import { demo } from './commands/demo.ts';
 import { down } from './commands/down.ts';
 import { up } from './commands/up.ts';
 import { unassign } from './commands/unassign.ts';
@@ -34,6 +35,7 @@ import type { CommandDefinition } from './definition.ts';
 export const commandTable: readonly CommandDefinition[] = [
   up,
   down,
+  demo,
   nodeInvite,
   nodeJoin,
   nodeList,
