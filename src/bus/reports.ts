@@ -10,7 +10,7 @@ import { reportsConsumer, reportsStream, reportSubject } from './subjects.ts';
 
 const requestMs = 5_000;
 const batch = 32;
-const waitForReportsMs = 10_000;
+const waitForReportsMs = 30_000;
 const retryFirstMs = 250;
 const retryMostMs = 30_000;
 

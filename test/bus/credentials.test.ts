@@ -40,7 +40,7 @@ describe('credentials at run time', () => {
     await revokeAccount(bus.system, bus.identity, prepared.accountKey);
     await until(() => !connection.isConnected(), { withinMs: 5_000, what: 'the connection to be cut' });
     expect(heard.map(({ kind }) => kind)).toContain('disconnected');
-    await expect(connectBus({ servers: bus.servers, name: 'anvil', credential })).rejects.toThrow(/Authorization/i);
+    await expect(bus.connect('anvil', credential)).rejects.toThrow(/Authorization/i);
     expect(await lookUpAccount(bus.system, prepared.accountKey)).toBeUndefined();
     expect(otherWasCut).toBe(false);
     forget();
@@ -62,9 +62,7 @@ describe('credentials at run time', () => {
       what: 'all to be back',
     });
     await publishReport(connection, reportOf(anvil, 2));
-    await expect(connectBus({ servers: bus.servers, name: 'taken', credential: taken.credential })).rejects.toThrow(
-      /Authorization/i,
-    );
+    await expect(bus.connect('taken', taken.credential)).rejects.toThrow(/Authorization/i);
     await connection.close();
   });
 
@@ -104,17 +102,13 @@ describe('credentials at run time', () => {
   test('[U16] an account that expires lets nobody in afterwards', async () => {
     const shape = tokenAccount(makeTokenId(), { meshAccount: bus.identity.accounts.mesh });
     const { credential } = await bus.account(shape, new Date(Date.now() - 1_000));
-    await expect(connectBus({ servers: bus.servers, name: 'late', credential })).rejects.toThrow(
-      /Authorization|expired/i,
-    );
+    await expect(bus.connect('late', credential)).rejects.toThrow(/Authorization|expired/i);
   });
 
   test('[U15] another seed than the one a credential was made for is refused', async () => {
     const { credential } = await bus.account(shapeOf());
     const stolen = { ...credential, seed: makeSeed('user') };
-    await expect(connectBus({ servers: bus.servers, name: 'stolen', credential: stolen })).rejects.toThrow(
-      /Authorization/i,
-    );
+    await expect(bus.connect('stolen', stolen)).rejects.toThrow(/Authorization/i);
   });
 
   test('[U15] an account that another operator signed lets nobody in, even one that the store took', async () => {
@@ -124,7 +118,7 @@ describe('credentials at run time', () => {
     const prepared = await prepareAccount(other, shape, { userKey: seed.publicKey });
     await pushAccount(bus.system, other, { accountKey: prepared.accountKey, shape });
     const credential = { jwt: prepared.userJwt, seed, inbox: shape.inbox };
-    await expect(connectBus({ servers: bus.servers, name: 'foreign', credential })).rejects.toThrow(/Authorization/i);
+    await expect(bus.connect('foreign', credential)).rejects.toThrow(/Authorization/i);
   });
 
   test('[U15] MESH itself can do everything but push accounts, and the user that pushes accounts nothing else', async () => {
