@@ -46,7 +46,9 @@ export async function invite(controller: Controller, context: Context, asked: As
   }
   const userJwt = await opened(store, tokenId, asked.timeoutMs);
   if (userJwt === undefined) {
-    await started.handle.terminate('no controller opened its account in time');
+    await temporal.workflow
+      .getHandle(started.workflowId, started.act)
+      .terminate('no controller opened its account in time');
     await enrolmentRecords(store).closeToken(tokenId);
     throw new Stopped(
       problem('no-controller', {

@@ -1,5 +1,5 @@
 /** Waits for an act as a person would: with a bound, saying what it waits for, and leaving it running when they go (U2). */
-import { TemporalFailure, WorkflowFailedError } from '@temporalio/client';
+import { TemporalFailure, WorkflowFailedError, type Client } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure, TerminatedFailure } from '@temporalio/common';
 import { z } from 'zod';
 
@@ -12,6 +12,13 @@ import type { StartedAct } from './start-act.ts';
 
 /** What the act's own record says of it now; undefined before its first step. */
 export type ReadAct = (act: string) => Promise<{ readonly detail: Readonly<Record<string, unknown>> } | undefined>;
+
+export type Following = {
+  readonly client: Client;
+  readonly timeoutMs: number;
+  readonly context: Context;
+  readonly readAct: ReadAct;
+};
 
 /** After how long without a first step the missing worker is named (A15). */
 const noWorkerAfterMs = 5_000;
@@ -30,10 +37,15 @@ const waits = z.object({
 export async function followAct<T>(
   started: StartedAct,
   schema: z.ZodType<T>,
-  { timeoutMs, context, readAct }: { readonly timeoutMs: number; readonly context: Context; readonly readAct: ReadAct },
+  { client, timeoutMs, context, readAct }: Following,
 ): Promise<T> {
   const { progress } = context;
-  const result = settled(started.handle.result());
+  // The server is asked in one long call; whoever leaves must not wait for its end.
+  const leaving = new AbortController();
+  const { workflow } = client;
+  const result = settled(
+    client.withAbortSignal(leaving.signal, () => workflow.result(started.workflowId, started.act)),
+  );
   const interrupt = interrupted();
   const startedMs = Date.now();
   let begun = false;
@@ -61,6 +73,7 @@ export async function followAct<T>(
   } finally {
     progress.clear();
     interrupt.forget();
+    leaving.abort();
   }
 }
 
@@ -116,7 +129,7 @@ function goesOn({ workflowId, act }: StartedAct, kind: 'interrupted'): Problem {
   return problem(kind, {
     what: `you left; ${workflowId} goes on`,
     why: 'an act belongs to the mesh, not to the command that started it',
-    next: [`mesh act show ${workflowId}`, `mesh act cancel ${workflowId}`],
+    next: [`mesh act show ${workflowId} --wait`, `mesh act cancel ${workflowId}`],
     facts: { act, workflowId },
   });
 }
@@ -126,7 +139,7 @@ function timedOut({ workflowId, act }: StartedAct, timeoutMs: number, detail: un
   return problem('wait-timed-out', {
     what: `${workflowId} has not ended after ${span(timeoutMs)}; it goes on`,
     why: waitsFor.length === 0 ? 'it is still working' : `it waits for ${waitsFor.slice(0, 5).join('; ')}`,
-    next: [`mesh act show ${workflowId}`],
+    next: [`mesh act show ${workflowId} --wait`],
     facts: { act, workflowId, waitsFor },
   });
 }

@@ -26,5 +26,3 @@ export const pushResult = z.object({
   unresolvableCount: z.int(),
   secretsMade: z.int(),
 });
-
-export const enrolResult = z.object({ act: z.string(), node: nodeName, joined: z.boolean() });

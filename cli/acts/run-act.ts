@@ -29,7 +29,8 @@ export async function runAct<Result extends Body>(
   asked: ActAsked,
   ending: Ending<Result>,
 ): Promise<Answer | Refusal> {
-  const started = await startAct(await controller.temporal(), asked);
+  const client = await controller.temporal();
+  const started = await startAct(client, asked);
   if (isRefusal(started)) return started;
   const { workflowId, act, attached } = started;
   const ui = uiLink(controller.foundation.temporal, workflowId, act);
@@ -40,6 +41,7 @@ export async function runAct<Result extends Body>(
     return answer('mesh.act-started', { act, workflowId, attached, begun, ui }, drawDetached);
   }
   const result = await followAct(started, ending.result, {
+    client,
     timeoutMs: given.number('timeout'),
     context,
     readAct: controller.readAct,

@@ -1,4 +1,4 @@
-import { WorkflowExecutionAlreadyStartedError, type Client, type WorkflowHandle } from '@temporalio/client';
+import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
 import { defineSearchAttributeKey, type SearchAttributePair } from '@temporalio/common';
 
 import {
@@ -31,7 +31,6 @@ export type StartedAct = {
   readonly act: string;
   /** It ran already, and was joined. */
   readonly attached: boolean;
-  readonly handle: WorkflowHandle;
 };
 
 const attributes = {
@@ -57,19 +56,14 @@ export async function startAct(client: Client, asked: ActAsked): Promise<Started
         staticSummary: asked.summary,
         typedSearchAttributes: searchAttributes(asked),
       });
-      return { workflowId: asked.workflowId, act: handle.firstExecutionRunId, attached: false, handle };
+      return { workflowId: asked.workflowId, act: handle.firstExecutionRunId, attached: false };
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     }
     const running = await client.workflow.getHandle(asked.workflowId).describe();
     if (running.status.name !== 'RUNNING') continue;
     if (!asked.attaches) return alreadyRuns(asked.workflowId);
-    return {
-      workflowId: asked.workflowId,
-      act: running.runId,
-      attached: true,
-      handle: client.workflow.getHandle(asked.workflowId, running.runId),
-    };
+    return { workflowId: asked.workflowId, act: running.runId, attached: true };
   }
   return alreadyRuns(asked.workflowId);
 }

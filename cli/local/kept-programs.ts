@@ -5,7 +5,7 @@ import { z } from 'zod';
 
 import type { Refusal } from '../../src/domain/refusal/refusal.ts';
 import { logFile, startKept, stopKept } from '../../src/foundation/kept-process.ts';
-import { isAlive, readPidFile, type Process } from '../../src/foundation/processes.ts';
+import { readPidFile } from '../../src/foundation/processes.ts';
 import { statePaths } from '../../src/host/state.ts';
 import { localNodeFolder, localNodeRoot, nodeStateFolder } from '../node-folders.ts';
 import { meshProgram } from '../processes.ts';
@@ -42,15 +42,6 @@ export async function startHost(
 export const stopController = (stateFolder: string) => stopKept(pidFileOf(stateFolder, 'controller'));
 /** Ends the host; what it started goes on. */
 export const stopHost = (stateFolder: string, node: string) => stopKept(pidFileOf(stateFolder, hostTitle(node)));
-
-/** The running host of a node here, or the running controller; undefined when it does not run. */
-export const runningHost = (stateFolder: string, node: string) => running(pidFileOf(stateFolder, hostTitle(node)));
-export const runningController = (stateFolder: string) => running(pidFileOf(stateFolder, 'controller'));
-
-async function running(pidFile: string): Promise<Process | undefined> {
-  const known = await readPidFile(pidFile);
-  return known !== undefined && (await isAlive(known)) ? known : undefined;
-}
 
 /** `saysPid` is a file that the program writes its process id into, first of all, once it is what it should be. */
 async function start(

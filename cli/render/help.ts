@@ -9,7 +9,16 @@ import {
 import { exitMeanings } from '../exit.ts';
 import { indent } from './table.ts';
 
-const groups: readonly Group[] = ['the mesh', 'nodes', 'modules', 'intent', 'what is so', 'secrets', 'processes'];
+/** In the order that help lists them. */
+export const groups: readonly Group[] = [
+  'the mesh',
+  'nodes',
+  'modules',
+  'intent',
+  'what is so',
+  'secrets',
+  'processes',
+];
 
 /** Every command, by group. */
 export function helpOfAll(table: readonly CommandDefinition[]): string {

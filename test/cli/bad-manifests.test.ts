@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
-import { emptyFolder, runMesh } from './run-mesh.ts';
+import { asJson, emptyFolder, runMesh } from './run-mesh.ts';
 
 function moduleFolder(manifest: string, files: Readonly<Record<string, string>> = {}, name = 'module.yaml'): string {
   const folder = emptyFolder();
@@ -98,7 +98,7 @@ describe('a manifest that is wrong', () => {
       '--json',
     ]);
     expect(code).toBe(3);
-    expect(JSON.parse(stdout)).toMatchObject({ kind: 'manifest-unreadable', exitCode: 3 });
+    expect(asJson(stdout)).toMatchObject({ kind: 'manifest-unreadable', exitCode: 3 });
   });
 
   test('[M1] a file that is taken from the folder is there, inside it, and small enough', async () => {
@@ -143,6 +143,6 @@ describe('a manifest that is wrong', () => {
       moduleFolder(`${head}listens: { http: 80 }\nroutes: [{ label: notes, listens: http }]\n`),
     ]);
     expect(code).toBe(3);
-    expect(JSON.parse(stdout)).toMatchObject({ schema: 'mesh.error', kind: 'not-built-yet' });
+    expect(asJson(stdout)).toMatchObject({ schema: 'mesh.error', kind: 'not-built-yet' });
   });
 });

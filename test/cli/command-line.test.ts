@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
 
-import { runMesh, runMeshOnTerminal } from './run-mesh.ts';
+import { asJson, runMesh, runMeshOnTerminal } from './run-mesh.ts';
 
 const meshError = z.strictObject({
   schema: z.literal('mesh.error'),
@@ -50,7 +50,7 @@ describe('the command line', () => {
     ]) {
       const { code, stdout, stderr } = await runMesh(args);
       expect(stderr).toBe('');
-      expect(meshError.parse(JSON.parse(stdout))).toMatchObject({ kind: 'usage', exitCode: 64 });
+      expect(meshError.parse(asJson(stdout))).toMatchObject({ kind: 'usage', exitCode: 64 });
       expect(code).toBe(64);
     }
   });

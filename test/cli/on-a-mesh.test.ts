@@ -7,7 +7,8 @@ import { z } from 'zod';
 
 import { watchedFolder } from '../support/foundation.ts';
 import { until } from '../support/until.ts';
-import { runMesh, runMeshOnTerminal, startMesh, type Ran } from './run-mesh.ts';
+import { asJson, runMesh, runMeshOnTerminal, startMesh, type Ran } from './run-mesh.ts';
+import { shapes, statusShape } from './shapes.ts';
 
 let state = '';
 let close: () => Promise<void> = () => Promise.resolve();
@@ -16,7 +17,7 @@ async function json(
   ...args: string[]
 ): Promise<{ readonly code: number | null; readonly body: Record<string, unknown> }> {
   const { code, stdout } = await mesh(...args, '--json');
-  const body = z.record(z.string(), z.unknown()).parse(JSON.parse(stdout));
+  const body = asJson(stdout);
   expectClean(body);
   return { code, body };
 }
@@ -32,6 +33,11 @@ function expectClean(body: unknown, at = '$'): void {
     if (/At$|^at$/.test(name) && typeof value === 'string') expect(value).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
     expectClean(value, `${at}.${name}`);
   }
+}
+
+/** A few commands side by side: each is a process, and the machine is small. */
+async function atOnce<Item>(items: readonly Item[], run: (item: Item) => Promise<void>): Promise<void> {
+  for (let from = 0; from < items.length; from += 3) await Promise.all(items.slice(from, from + 3).map(run));
 }
 
 async function moduleFolder(name: string, manifest: string): Promise<string> {
@@ -77,23 +83,13 @@ describe('a mesh of two nodes', () => {
   });
 
   test('[U1] every read answers with 0 in both forms, JSON without a null or a secret', async () => {
-    for (const args of [
-      ['node', 'list'],
-      ['node', 'show', 'alpha'],
-      ['module', 'list'],
-      ['settings'],
-      ['plan'],
-      ['events'],
-      ['acts'],
-      ['act', 'show', 'enrol/alpha'],
-      ['secret', 'list'],
-    ]) {
+    await atOnce(Object.entries(shapes), async ([line, shape]) => {
+      const args = line.split(' ');
       const text = await mesh(...args);
-      expect({ args, code: text.code, stderr: text.stderr }).toEqual({ args, code: 0, stderr: '' });
+      expect({ line, code: text.code, stderr: text.stderr }).toEqual({ line, code: 0, stderr: '' });
       const { code, body } = await json(...args);
-      expect(code).toBe(0);
-      expect(body).toMatchObject({ schema: expect.stringMatching(/^mesh\.[a-z]+$/), version: 1 });
-    }
+      expect({ line, code, wrong: shape.safeParse(body).error?.issues }).toEqual({ line, code: 0, wrong: undefined });
+    });
   });
 
   test('[U1][U5] what is not there ends with 4, what the rules refuse with 3, and nothing is made', async () => {
@@ -120,7 +116,7 @@ describe('a mesh of two nodes', () => {
       [['node', 'invite', 'Alpha', '--out', path.join(state, 'alpha.token')], 3, 'invalid-name'],
       [['assign', 'alpha', 'As_Ks'], 3, 'invalid-name'],
     ];
-    for (const [args, exitCode, kind] of cases) {
+    await atOnce(cases, async ([args, exitCode, kind]) => {
       const { code, body } = await json(...args);
       expect({ args, code, body }).toMatchObject({
         args,
@@ -128,7 +124,7 @@ describe('a mesh of two nodes', () => {
         body: { schema: 'mesh.error', kind, exitCode },
       });
       expect(body['next']).not.toEqual([]);
-    }
+    });
     expect((await json('events', '--limit', '500')).body['events']).toEqual(before);
     await expect(stat(path.join(state, 'alpha.token'))).rejects.toThrow('ENOENT');
   });
@@ -187,6 +183,7 @@ describe('a mesh of two nodes', () => {
     const pushed = await json('push', 'beta');
     expect(pushed).toMatchObject({ code: 6, body: { schema: 'mesh.push', failed: ['beta'], failedCount: 1 } });
     const status = await json('status');
+    expect(statusShape.safeParse(status.body).error?.issues).toBeUndefined();
     expect(status).toMatchObject({
       code: 6,
       body: {
@@ -208,11 +205,11 @@ describe('a mesh of two nodes', () => {
     const elsewhere = path.join(state, 'elsewhere');
     const join = ['node', 'join', '--address', '127.0.0.1', '--state', elsewhere];
     const joined = await runMesh([...join, '--json'], { input: stdout });
-    expect({ code: joined.code, body: JSON.parse(joined.stdout) }).toMatchObject({
+    expect({ code: joined.code, body: asJson(joined.stdout) }).toMatchObject({
       code: 0,
       body: { schema: 'mesh.joined', node: 'gamma', already: false },
     });
-    expect(JSON.parse((await runMesh([...join, '--json'], { input: stdout })).stdout)).toMatchObject({ already: true });
+    expect(asJson((await runMesh([...join, '--json'], { input: stdout })).stdout)).toMatchObject({ already: true });
     expect((await runMesh([...join, '--json'], { input: 'mesh-nonsense' })).code).toBe(3);
     expect((await runMeshOnTerminal(join)).code).toBe(64);
     expect(await json('node', 'invite', 'gamma', '--out', path.join(state, 'twice'))).toMatchObject({
@@ -234,8 +231,12 @@ describe('a mesh of two nodes', () => {
       code: 5,
       body: { kind: 'wait-timed-out', facts: { waitsFor: ['beta to report what it was sent'] } },
     });
-    const next = z.array(z.string()).parse(late.body['next'])[0] ?? '';
-    expect((await mesh(...next.split(' ').slice(1))).stdout).toContain('beta to report what it was sent');
+    const said = z.object({ facts: z.object({ act: z.string() }), next: z.tuple([z.string()]) }).parse(late.body);
+    expect(said.next[0]).toMatch(/^mesh act show push\/[0-9a-f]+ --wait$/);
+    expect((await json('act', 'show', said.facts.act)).body).toMatchObject({
+      schema: 'mesh.act',
+      waitsFor: ['beta to report what it was sent'],
+    });
 
     const left = startMesh(['push', 'beta', '--state', state]);
     await until(() => left.stderr().includes('Waiting for beta'), {
@@ -251,9 +252,11 @@ describe('a mesh of two nodes', () => {
       code: 0,
       body: { schema: 'mesh.act-started', attached: true, begun: true },
     });
-    const waiting = json('push', 'beta');
+    const waiting = startMesh(['push', 'beta', '--json', '--state', state]);
+    await until(() => waiting.stderr().includes('Joined'), { withinMs: 20_000, what: 'the push to be joined' });
     expect((await json('up')).code).toBe(0);
-    expect(await waiting).toMatchObject({ code: 0, body: { attached: true, applied: 1 } });
+    expect(await waiting.ended).toBe(0);
+    expect(asJson(waiting.stdout())).toMatchObject({ attached: true, applied: 1 });
   }, 120_000);
 
   test('[A15] without a controller it says so within five seconds, naming the process to start', async () => {
@@ -266,8 +269,12 @@ describe('a mesh of two nodes', () => {
     });
     expect(performance.now() - started).toBeLessThan(8_000);
     expect(await waiting.ended).toBe(5);
-    expect(JSON.parse(waiting.stdout())).toMatchObject({ kind: 'no-worker', exitCode: 5 });
-    const { body } = await json('act', 'show', JSON.parse(waiting.stdout()).facts.workflowId);
+    expect(asJson(waiting.stdout())).toMatchObject({ kind: 'no-worker', exitCode: 5 });
+    const { body } = await json(
+      'act',
+      'show',
+      z.object({ facts: z.object({ workflowId: z.string() }) }).parse(asJson(waiting.stdout())).facts.workflowId,
+    );
     expect(body).toMatchObject({ stage: 'not begun' });
     expect(await json('node', 'invite', 'delta', '--timeout', '1s', '--out', path.join(state, 'delta'))).toMatchObject({
       code: 3,
@@ -295,8 +302,8 @@ describe('a mesh of two nodes', () => {
 test('[U1] a state folder without a mesh is refused with 3 and says how to raise one', async () => {
   for (const args of [['status'], ['down'], ['push'], ['work', 'controller'], ['unassign', 'a', 'b', '-y']]) {
     const { code, stdout } = await runMesh([...args, '--json']);
-    expect({ args, code, body: JSON.parse(stdout) }).toMatchObject({ args, code: 3, body: { kind: 'no-mesh' } });
+    expect({ args, code, body: asJson(stdout) }).toMatchObject({ args, code: 3, body: { kind: 'no-mesh' } });
   }
   const { code, stdout } = await runMesh(['host', '--json']);
-  expect({ code, body: JSON.parse(stdout) }).toMatchObject({ code: 3, body: { kind: 'no-node-here' } });
+  expect({ code, body: asJson(stdout) }).toMatchObject({ code: 3, body: { kind: 'no-node-here' } });
 });

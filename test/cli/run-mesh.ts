@@ -5,6 +5,7 @@ import { mkdtempSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
 
 const mesh = fileURLToPath(new URL('../../bin/mesh', import.meta.url));
 
@@ -60,4 +61,9 @@ export function startMesh(args: readonly string[]) {
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
   const ended = once(child, 'close').then(() => child.exitCode);
   return { child, ended, stdout: () => stdout, stderr: () => stderr };
+}
+
+/** The one object that an answer in JSON is. */
+export function asJson(text: string): Record<string, unknown> {
+  return z.record(z.string(), z.unknown()).parse(JSON.parse(text));
 }

@@ -26,9 +26,9 @@ export const actShow: CommandDefinition = {
       if (isRefusal(found)) return found;
       if (given.flag('wait') && (found.kind === 'not begun' || found.row.endedAt === undefined)) {
         const { workflowId, act } = found.kind === 'begun' ? found.row : found;
-        const handle = (await controller.temporal()).workflow.getHandle(workflowId, act);
-        const started = { workflowId, act, attached: true, handle };
+        const started = { workflowId, act, attached: true };
         await followAct(started, z.unknown(), {
+          client: await controller.temporal(),
           timeoutMs: given.number('timeout'),
           context,
           readAct: controller.readAct,
