@@ -36,6 +36,8 @@ async function read({ store }: Controller, limit: number, about: string | undefi
 }
 
 const lookEveryMs = 500;
+/** More than a look reads, so that nothing it reads again is said again. */
+const keptIds = 2_000;
 
 async function follow(
   controller: Controller,
@@ -45,14 +47,17 @@ async function follow(
 ): Promise<never> {
   const { untilTold } = await import('../processes.ts');
   const told = untilTold();
-  let last = 0;
+  // By id and not by the highest one: an event is seen when its transaction commits, which may be after a later one's.
+  const seen = new Set<number>();
+  const from = first[0]?.id ?? 0;
   let found = first;
   for (;;) {
     for (const event of found) {
-      if (event.id <= last) continue;
+      if (seen.has(event.id) || event.id < from) continue;
       print(answer('mesh.event', event, drawEvent));
-      last = event.id;
+      seen.add(event.id);
     }
+    for (const id of seen) if (seen.size > keptIds) seen.delete(id);
     if (told.aborted) break;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, lookEveryMs);

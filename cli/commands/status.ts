@@ -45,7 +45,7 @@ async function watch(controller: Controller, { print, isJson, look: { isTerminal
     // On a terminal the times move, so it is drawn anew each time; elsewhere only what changed is worth a line.
     const said = JSON.stringify(now.body);
     if (isTerminal && !isJson) process.stdout.write('\u001b[H\u001b[2J');
-    if (isTerminal || said !== shown) print(now);
+    if ((isTerminal && !isJson) || said !== shown) print(now);
     shown = said;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(resolve, lookEveryMs);
