@@ -46,20 +46,15 @@ export type ReportsRead = {
 
 /**
  * Takes reports until `stop`, one after the other, from the consumer that all controllers share. Goes on by itself
- * after a lost connection or a restarted server. `stop` waits for the report in hand.
+ * after a lost connection or a restarted server: the client asks anew when it is back. `stop` waits for the report in hand.
  */
 export function consumeReports(mesh: BusConnection, by: ReportsRead): { stop(): Promise<void> } {
   const state: { stopped: boolean; current: ConsumerMessages | undefined } = { stopped: false, current: undefined };
-  // A request for messages does not survive the connection it was made on.
-  const forget = mesh.onStatus((status) => {
-    if (status.kind === 'reconnected') state.current?.stop();
-  });
   const stopping = new AbortController();
   const done = takeAll(mesh, by, state, stopping.signal);
   return {
     async stop() {
       state.stopped = true;
-      forget();
       stopping.abort();
       state.current?.stop();
       await done;
