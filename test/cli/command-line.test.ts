@@ -46,6 +46,7 @@ describe('the command line', () => {
     for (const args of [
       ['--json', 'modul'],
       ['modul', '-o', 'json'],
+      ['modul', '-ojson'],
       ['module', 'check', '--outptu', '--output=json'],
     ]) {
       const { code, stdout, stderr } = await runMesh(args);
