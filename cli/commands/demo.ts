@@ -1,6 +1,7 @@
 import { answer } from '../answer.ts';
 import type { CommandDefinition } from '../definition.ts';
 import { exit } from '../exit.ts';
+import type { Summary } from '../demo/tour.ts';
 import { drawDemo } from '../render/demo.ts';
 
 export const demo: CommandDefinition = {
@@ -19,12 +20,7 @@ export const demo: CommandDefinition = {
 };
 
 /** Whether all that the tour claims was so. */
-function isWell({
-  nodes,
-  current,
-  rotation,
-  hostKilled,
-}: Awaited<ReturnType<typeof import('../demo/run-demo.ts').runDemo>>): boolean {
+function isWell({ nodes, current, rotation, hostKilled }: Summary): boolean {
   const rotated = rotation.committed && rotation.oldRefused && rotation.newWorks && rotation.failedLogins === 0;
   return nodes === current && rotated && hostKilled.processesKeptTheirPids;
 }

@@ -39,7 +39,8 @@ export function shellOn(stateFolder: string, print: (text: string) => void): She
       print(await run(args, [0], true));
     },
     async ask(args, codes = [0]) {
-      return JSON.parse(await run([...args, '--json'], codes, false));
+      const answer: unknown = JSON.parse(await run([...args, '--json'], codes, false));
+      return answer;
     },
   };
 }

@@ -177,11 +177,12 @@ server.listen(Number(PORT_HTTP), MESH_ADDRESS, () =>
 );
 await followSoon();
 
-process.once('SIGTERM', async () => {
+async function end() {
   clearInterval(looking);
   server.close();
   server.closeIdleConnections();
   await following;
   await current.pool?.end();
   process.exit(0);
-});
+}
+process.once('SIGTERM', () => void end());

@@ -111,7 +111,9 @@ describe('a push', () => {
         resources: [{ kind: 'directory', path: '/var/lib/two', unknown: 'program' }],
       },
     ]);
-    await Promise.all([push(), push([alpha]), push([alpha, beta])].map(async (one) => (await one).result()));
+    await Promise.all(
+      [push(), push([alpha]), push([alpha, beta])].map(async (one): Promise<unknown> => (await one).result()),
+    );
     for (const stop of stops) stop();
     const told = await alpha.told();
     expect(
