@@ -7,6 +7,7 @@ import { events } from './commands/events.ts';
 import { host } from './commands/host.ts';
 import { moduleAdd } from './commands/module/add.ts';
 import { moduleCheck } from './commands/module/check.ts';
+import { moduleForget } from './commands/module/forget.ts';
 import { moduleList } from './commands/module/list.ts';
 import { moduleSchema } from './commands/module/schema.ts';
 import { moduleShow } from './commands/module/show.ts';
@@ -44,6 +45,7 @@ export const commandTable: readonly CommandDefinition[] = [
   moduleList,
   moduleShow,
   moduleCheck,
+  moduleForget,
   moduleSchema,
   assign,
   unassign,

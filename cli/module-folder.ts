@@ -13,11 +13,20 @@ import { parseManifestText, type ManifestText } from './manifest-text.ts';
 export const manifestNames = ['module.yaml', 'module.json'] as const;
 
 /**
- * The module in a folder, or in the folder of a manifest that is named itself. Refusals: `manifest-unreadable` (none, two,
- * no YAML or JSON, a file that is not there, leads out of the folder, or is larger than 256 KiB), `manifest-invalid`,
- * `path-clash`, `not-built-yet`, `placeholder-unfilled`.
+ * The module in a folder, or in the folder of a manifest that is named itself, when this mesh can do all that it asks for.
+ * Refusals: those of `describedIn`, `not-built-yet`, `placeholder-unfilled`.
  */
 export async function readModuleFolder(given: string): Promise<CatalogueModule | Refusal> {
+  const described = await describedIn(given);
+  if (isRefusal(described)) return described;
+  return refuseUnbuilt(described.manifest, described.files) ?? described;
+}
+
+/**
+ * What a folder describes, whether or not this mesh can do it. Refusals: `manifest-unreadable` (none, two, no YAML or JSON, a
+ * file that is not there, leads out of the folder, or is larger than 256 KiB), `manifest-invalid`, `path-clash`.
+ */
+export async function describedIn(given: string): Promise<CatalogueModule | Refusal> {
   const file = await manifestFile(given);
   if (isRefusal(file)) return file;
   const bytes = await readOrUndefined(file);
@@ -27,13 +36,17 @@ export async function readModuleFolder(given: string): Promise<CatalogueModule |
   const manifest = parseManifest(text.value, file);
   if (isRefusal(manifest)) return withLines(manifest, text, file);
   const files = await readFiles(manifest, path.dirname(file));
-  if (isRefusal(files)) return files;
-  return refuseUnbuilt(manifest, files) ?? { manifest, files };
+  return isRefusal(files) ? files : { manifest, files };
+}
+
+/** Whether a folder is one module's, and no catalogue of several. */
+export async function isModuleFolder(given: string): Promise<boolean> {
+  return path.basename(given).startsWith('module.') || (await manifestsIn(given)).length > 0;
 }
 
 /** The module folders of a catalogue: the folder itself if it has a manifest, else those of its folders that have one. */
 export async function moduleFoldersIn(given: string): Promise<readonly string[]> {
-  if (path.basename(given).startsWith('module.') || (await manifestsIn(given)).length > 0) return [given];
+  if (await isModuleFolder(given)) return [given];
   const inside = await readdir(given, { withFileTypes: true }).catch(() => []);
   const found: string[] = [];
   for (const entry of inside.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {

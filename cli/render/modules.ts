@@ -5,13 +5,16 @@ import { count, facts, table } from './table.ts';
 import { time } from './time.ts';
 
 export type CheckedBody = {
+  /** Whether they were judged together, as a catalogue. */
+  readonly whole: boolean;
   readonly modules: readonly { readonly module: string; readonly version: string; readonly folder: string }[];
 };
 
 /** `mesh module check` when nothing is wrong. */
-export function drawChecked({ modules }: CheckedBody, look: Look): string {
+export function drawChecked({ whole, modules }: CheckedBody, look: Look): string {
   const rows = modules.map(({ module, version, folder }) => [module, version, folder]);
-  return `${table(['module', 'version', 'folder'], rows, look)}\n\n${look.paint.green('good')}: ${count(modules.length, 'module')} can be added`;
+  const alone = whole ? '' : '; whether anything provides what it requires was not judged';
+  return `${table(['module', 'version', 'folder'], rows, look)}\n\n${look.paint.green('good')}: ${count(modules.length, 'module')} can be added${alone}`;
 }
 
 type Added = { readonly module: string; readonly version: string; readonly digest: string; readonly change: string };

@@ -156,7 +156,6 @@ function fileFaults(item: ResourceOf<'file'>, path: string): readonly Fault[] {
 }
 
 function containerFaults(manifest: Manifest, item: ResourceOf<'container'>, path: string): readonly Fault[] {
-  const secret = new Set([...manifest.secrets, ...manifest.holds].map((one) => one.file));
   const mappings = item.publish.flatMap((one) => ('mapping' in one ? [parseMapping(one.mapping)] : []));
   const taken = mappings.flatMap((parsed) => (parsed.kind === 'mapping' ? parsed.ports : []));
   return [
@@ -167,7 +166,7 @@ function containerFaults(manifest: Manifest, item: ResourceOf<'container'>, path
     })),
     // M10: what an environment holds is shown by every tool that lists containers.
     ...item.envFiles.flatMap((file, index) =>
-      secret.has(file)
+      holdsSecret(manifest, file)
         ? [
             {
               path: `${path}.env-files[${index}]`,
@@ -176,8 +175,22 @@ function containerFaults(manifest: Manifest, item: ResourceOf<'container'>, path
           ]
         : [],
     ),
+    ...twice(
+      `${path}.mounts`,
+      item.mounts.map((mount) => mount.to),
+    ),
     ...item.restartOn.flatMap((file, index) => notDeclared(manifest, file, `${path}.restart-on[${index}]`)),
   ];
+}
+
+/** Whether what stands at this path on a node is a credential: the module's own, one it is given, or one that it gives others. */
+function holdsSecret({ secrets, holds, provides, keeps }: Manifest, file: string): boolean {
+  const isInside = (folder: string | undefined): boolean => folder !== undefined && file.startsWith(`${folder}/`);
+  return (
+    [...secrets, ...holds].some((one) => one.file === file) ||
+    provides.some((one) => isInside(one.grants)) ||
+    keeps?.export === file
+  );
 }
 
 /** A restart can only hang on what the mesh writes: a file the module declares, or one inside a directory it declares. */

@@ -20,6 +20,8 @@ export const refusalKinds = {
   'manifest-unreadable': 3,
   'not-built-yet': 3,
   'placeholder-unfilled': 3,
+  'described-twice': 3,
+  'forget-destroys': 3,
   'unknown-node': 4,
   'unknown-module': 4,
   'unknown-assignment': 4,

@@ -1,6 +1,7 @@
 /** The inventory by what it is asked for, built once a snapshot: 1,000 nodes are never searched one for another. */
 import type { OwnKey, OwnSecret, PairKey, PairSecret } from '../credential/credential.ts';
 import type { Provides } from '../manifest/manifest.ts';
+import { grouped } from '../words/grouped.ts';
 import type { ModuleName, NodeName, Placed, ProvisionName } from '../words/names.ts';
 import type { CatalogueModule, Inventory, NodeFacts, Pin, PortRow } from './inventory.ts';
 
@@ -56,17 +57,6 @@ function build(inventory: Inventory): InventoryIndex {
     pairs: (key) => pairs.get(credentialOf(key)) ?? [],
     own: (key) => own.get(ownOf(key)),
   };
-}
-
-function grouped<Item, Key>(items: readonly Item[], by: (item: Item) => Key): ReadonlyMap<Key, readonly Item[]> {
-  const groups = new Map<Key, Item[]>();
-  for (const item of items) {
-    const key = by(item);
-    const group = groups.get(key);
-    if (group === undefined) groups.set(key, [item]);
-    else group.push(item);
-  }
-  return groups;
 }
 
 function providersOf(

@@ -4,6 +4,7 @@
  */
 import type { Refusal } from '../refusal/refusal.ts';
 import type { ModuleName, NodeName, ProvisionName } from '../words/names.ts';
+import { circlesIn, type Circle } from './cycles.ts';
 import type { InventoryIndex } from './inventory-index.ts';
 
 /** Why a module is on a node: a person assigned it, or a module there needs a provision of it. */
@@ -44,7 +45,7 @@ export function walk(index: InventoryIndex, node: NodeName): Walk {
       }
     }
   }
-  refusals.push(...cycles(node, [...placed], edges));
+  refusals.push(...circlesIn(placed, edges).map((circle) => cycle(node, circle)));
   return { modules: [...placed].map((module) => ({ module, why: why.get(module) ?? [] })), asks, refusals };
 }
 
@@ -120,37 +121,12 @@ function ambiguous(
   };
 }
 
-type Edges = ReadonlyMap<ModuleName, readonly { readonly to: ModuleName; readonly provision: ProvisionName }[]>;
-
-/** Modules that need each other in a circle could never be started one after the other; each circle is named once. */
-function cycles(node: NodeName, modules: readonly ModuleName[], edges: Edges): readonly Refusal[] {
-  const done = new Set<ModuleName>();
-  const found: Refusal[] = [];
-  const visit = (module: ModuleName, path: readonly { at: ModuleName; provision: ProvisionName }[]): void => {
-    const start = path.findIndex((step) => step.at === module);
-    if (start >= 0) {
-      found.push(cycle(node, path.slice(start), module));
-      return;
-    }
-    if (done.has(module)) return;
-    for (const { to, provision } of edges.get(module) ?? []) visit(to, [...path, { at: module, provision }]);
-    done.add(module);
-  };
-  for (const module of modules) visit(module, []);
-  return found;
-}
-
-function cycle(
-  node: NodeName,
-  path: readonly { at: ModuleName; provision: ProvisionName }[],
-  back: ModuleName,
-): Refusal {
-  const steps = path.map(({ at, provision }, index) => `${at} requires ${provision} of ${path[index + 1]?.at ?? back}`);
+function cycle(node: NodeName, { modules, steps }: Circle): Refusal {
   return {
     kind: 'provider-cycle',
     what: `on ${node}, ${steps.join(', and ')}`,
     why: 'modules of one node that need each other in a circle have no order in which they could be set up',
     next: [`take one of these requirements out: ${steps.join('; ')}`],
-    facts: { node, modules: path.map((step) => step.at) },
+    facts: { node, modules },
   };
 }

@@ -4,6 +4,8 @@
  */
 import { allocatePorts } from '../../domain/assignment/allocate-ports.ts';
 import { claimHeld, claimsOf } from '../../domain/assignment/claims.ts';
+import { wantedPorts } from '../../domain/assignment/wanted-ports.ts';
+import type { Listens } from '../../domain/manifest/manifest.ts';
 import { isRefusal, type Refusal } from '../../domain/refusal/refusal.ts';
 import { indexOf, type InventoryIndex } from '../../domain/resolution/inventory-index.ts';
 import type { BindingRow, Inventory, PortRow } from '../../domain/resolution/inventory.ts';
@@ -83,7 +85,7 @@ function portsOfNode({ inventory, released }: Intended, node: NodeName): Changes
   let taken = [...rows, ...givenBack];
   const ordered = [...modules].toSorted((a, b) => Number(hasFixed(index, b)) - Number(hasFixed(index, a)));
   for (const module of ordered) {
-    const listens = index.modules.get(module)?.manifest.listens ?? [];
+    const listens = portsOf(index, module);
     const carried = index.nodes.get(node)?.carriedPorts ?? [];
     const allocated = allocatePorts({ placed: { node, module }, listens, taken, carried });
     if (isRefusal(allocated)) return beingRemoved(allocated, node, [...dropped, ...givenBack]);
@@ -112,7 +114,12 @@ function beingRemoved(refusal: Refusal, node: NodeName, leaving: readonly PortRo
 
 /** Fixed numbers are given out before any number that could be another. */
 const hasFixed = (index: InventoryIndex, module: ModuleName): boolean =>
-  index.modules.get(module)?.manifest.listens.some(({ fixed }) => fixed) ?? false;
+  portsOf(index, module).some(({ fixed }) => fixed);
+
+function portsOf(index: InventoryIndex, module: ModuleName): readonly Listens[] {
+  const known = index.modules.get(module);
+  return known === undefined ? [] : wantedPorts(known.manifest);
+}
 
 function settleClaims({ inventory, nodes, claims }: Intended): Changes<ClaimRow> | Refusal {
   const wanted = nodes.flatMap((node) => claimsOnNode(inventory, node));

@@ -5,6 +5,7 @@ import { capabilityRefusal } from '../../../src/domain/assignment/capability-ref
 import { claimHeld, claimsOf } from '../../../src/domain/assignment/claims.ts';
 import { mayUnassign } from '../../../src/domain/assignment/may-unassign.ts';
 import { nothingToRun } from '../../../src/domain/assignment/nothing-to-run.ts';
+import { wantedPorts } from '../../../src/domain/assignment/wanted-ports.ts';
 import { pinRefusal } from '../../../src/domain/assignment/pin-refusal.ts';
 import { isRefusal, type Refusal } from '../../../src/domain/refusal/refusal.ts';
 import type { PortRow } from '../../../src/domain/resolution/inventory.ts';
@@ -142,6 +143,37 @@ describe('ports', () => {
     ]);
   });
 
+  test('[M20] the machine’s side of a mapping written the long way is taken, on its own protocol, as it stands', () => {
+    const box = (publish: unknown[], part: object = {}) =>
+      module('box', { ...part, resources: [{ kind: 'container', name: 'box', image: 'i', publish }] }).manifest;
+    const ports = (publish: unknown[], part: object = {}) =>
+      wantedPorts(box(publish, part)).map(({ port, protocol, fixed }) => ({ port, protocol, fixed }));
+    const tcp = (port: number) => ({ port, protocol: 'tcp', fixed: true });
+    expect(ports(['127.0.0.1:8080:80'])).toEqual([tcp(8080)]);
+    expect(ports(['[::1]:8081:80/udp'])).toEqual([{ port: 8081, protocol: 'udp', fixed: true }]);
+    expect(ports(['8080-8082:80-82'])).toEqual([tcp(8080), tcp(8081), tcp(8082)]);
+    expect(ports([80, '127.0.0.1::80'])).toEqual([]);
+    // Twice on different addresses, or by one of its own fixed ports: still one port of the machine.
+    expect(ports(['127.0.0.1:8080:80', '127.0.0.2:8080:81'])).toEqual([tcp(8080)]);
+    expect(ports(['8080:80'], { listens: { http: { port: 8080, fixed: true } } })).toEqual([tcp(8080)]);
+    const placed = at('alpha/box');
+    const listens = wantedPorts(box(['127.0.0.1:20000:80', 'http'], { listens: { http: 80 } }));
+    const taken = [port('alpha/other', 'http', 20_000)];
+    expect(allocatePorts({ placed, listens, taken, carried: [] })).toMatchObject({
+      kind: 'port-held',
+      facts: { port: 20_000, holder: 'other' },
+    });
+    expect(allocatePorts({ placed, listens, taken: [], carried: [] })).toMatchObject({
+      rows: [
+        { port: 20_000, fixed: true },
+        { listens: 'http', port: 20_001, fixed: false },
+      ],
+    });
+    expect(allocatePorts({ placed, listens, taken: [], carried: [{ protocol: 'tcp', port: 20_000 }] })).toMatchObject({
+      kind: 'port-carried',
+    });
+  });
+
   test('[M17] none left is refused, saying who holds how many', () => {
     const taken = Array.from({ length: 9998 }, (_, index) =>
       port(index < 9000 ? 'alpha/greedy' : 'alpha/other', `p${index}`, assignedRange.from + index),
@@ -213,6 +245,29 @@ describe('[M4] what may be taken away, and what may be pinned', () => {
     expect(pinned('beta/postgres', ['beta/postgres', 'beta/cockroach'])?.kind).toBe('provider-in-use');
     expect(pinned('beta/cockroach', ['beta/postgres', 'beta/cockroach'])).toBeUndefined();
     expect(pinned('gamma', ['beta/postgres', 'gamma/postgres'])).toBeUndefined();
+  });
+
+  test('[M4] [C56] what stands on its consumers, however far, is named with them, and taken off first', () => {
+    const api = [{ name: 'alpha-api', scope: 'mesh' }];
+    const inventory = mesh({
+      modules: [
+        provider('shopdb'),
+        module('alpha', { requires: ['postgres-database'], provides: api }),
+        consumer('beta'),
+        module('web', { requires: ['alpha-api'], provides: ['web'] }),
+        module('watch', { requires: ['web'] }),
+        module('apart'),
+      ],
+      assigned: ['alpha/shopdb', 'beta/alpha', 'beta/beta', 'gamma/watch', 'gamma/apart'],
+    });
+    expect(mayUnassign(inventory, at('alpha/shopdb'))).toMatchObject({
+      kind: 'provider-in-use',
+      what: expect.stringMatching(/alpha on beta .*beta on beta .*through them by watch on gamma$/),
+      next: ['mesh unassign gamma watch', 'mesh unassign beta alpha', 'mesh unassign beta beta'],
+      facts: { throughThem: ['gamma/watch'] },
+    });
+    const direct = mesh({ modules: [provider('shopdb'), consumer('beta')], assigned: ['alpha/shopdb', 'beta/beta'] });
+    expect(mayUnassign(direct, at('alpha/shopdb'))?.facts).not.toHaveProperty('throughThem');
   });
 
   test('[M4] a module that stays because another on the node requires it may be unassigned', () => {

@@ -85,6 +85,26 @@ describe('what a manifest says', () => {
     expect(container?.kind === 'container' && container.mounts[0]?.from).toBe('/var/run/docker.sock');
   });
 
+  test('[M10] a container may mount what a binding or a secret lands in, and read a binding’s facts as its environment', () => {
+    const mounted = manifestOf({
+      ...small,
+      requires: ['postgres-database'],
+      secrets: { 'postgres-database': '/etc/notes/db' },
+      binds: { 'postgres-database': '/etc/notes/facts' },
+      holds: { k: '/etc/notes/key' },
+      resources: [
+        {
+          kind: 'container',
+          name: 'box',
+          image: 'notes',
+          mounts: ['/etc/notes/db', '/etc/notes/facts', '/etc/notes/key'].map((from) => ({ from, to: `/run${from}` })),
+          'env-files': ['/etc/notes/facts'],
+        },
+      ],
+    });
+    expect(mounted.resources).toMatchObject([{ mounts: { length: 3 }, envFiles: ['/etc/notes/facts'] }]);
+  });
+
   test('[M15] a manifest is closed under JSON: what is kept reads back to the same value', () => {
     const parsed = manifestOf(full);
     const back: unknown = JSON.parse(JSON.stringify(parsed));
@@ -236,6 +256,32 @@ describe('what is refused, and how it is said', () => {
       '[M10] a secret as a container’s environment',
       { holds: { k: '/k' }, resources: [{ kind: 'container', name: 'a', image: 'a', 'env-files': ['/k'] }] },
       'resources[0].env-files[0]: /k holds a secret',
+    ],
+    [
+      '[M10] a credential for others as a container’s environment',
+      {
+        listens: { sql: 5432 },
+        provides: [{ name: 'postgres-database', scope: 'mesh', listens: 'sql', grants: '/grants' }],
+        resources: [{ kind: 'container', name: 'a', image: 'a', 'env-files': ['/grants/beta.notes.1'] }],
+      },
+      'resources[0].env-files[0]: /grants/beta.notes.1 holds a secret',
+    ],
+    [
+      '[M10] two things mounted at one place',
+      {
+        resources: [
+          {
+            kind: 'container',
+            name: 'a',
+            image: 'a',
+            mounts: [
+              { from: '/a', to: '/x' },
+              { from: '/b', to: '/x' },
+            ],
+          },
+        ],
+      },
+      'resources[0].mounts: "/x" stands there twice',
     ],
     ['a list where an object belongs', { listens: [] }, 'listens: found []; write an object'],
   ];
