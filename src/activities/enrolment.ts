@@ -30,7 +30,7 @@ export type AccountBus = {
 };
 
 export type EnrolmentPorts = {
-  readonly acts: Pick<ActRecords, 'begin' | 'note' | 'end'>;
+  readonly acts: Pick<ActRecords, 'begin' | 'read' | 'note' | 'end'>;
   readonly busCredentials: Pick<ReturnType<typeof busCredentialRecords>, 'prepare' | 'record' | 'revoke' | 'liveOf'>;
   readonly declarations: Pick<DeclarationRecords, 'reportsOf'>;
   readonly enrolments: EnrolmentRecords;
@@ -89,7 +89,8 @@ export function createEnrolmentActivities({
         await busCredentials.revoke(credential.accountKey);
       }
       await enrolments.closeToken(tokenId);
-      await acts.end(act, joined ? 'closed' : 'failed', { joined, waitsFor: [] });
+      if ((await acts.read(act)) !== undefined)
+        await acts.end(act, joined ? 'closed' : 'failed', { joined, waitsFor: [] });
     },
   };
 }

@@ -98,6 +98,11 @@ export function createPushActivities(ports: PushPorts) {
       await acts.end(act, 'closed', { result, waitsFor: [] });
       return result;
     },
+
+    /** A push that was cancelled is not open any more, also when it had not begun. */
+    async endCancelledPush(act: string): Promise<void> {
+      if ((await acts.read(act)) !== undefined) await acts.end(act, 'failed', { cancelled: true, waitsFor: [] });
+    },
   };
 }
 export type PushActivities = ReturnType<typeof createPushActivities>;

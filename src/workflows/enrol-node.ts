@@ -1,4 +1,12 @@
-import { condition, proxyActivities, setCurrentDetails, setHandler, workflowInfo } from '@temporalio/workflow';
+import {
+  CancellationScope,
+  condition,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  setHandler,
+  workflowInfo,
+} from '@temporalio/workflow';
 import type { EnrolmentActivities } from '../activities/enrolment.ts';
 import { enrolSummary, type EnrolRequest, type EnrolResult } from '../domain/act/act.ts';
 import { database, hostWait } from './activity-classes.ts';
@@ -14,9 +22,19 @@ export async function enrolNode(request: EnrolRequest): Promise<EnrolResult> {
   setHandler(enrolmentProven, () => {
     proven = true;
   });
-  await openToken(act, workflowId, enrolSummary(request.node), request);
+  try {
+    await openToken(act, workflowId, enrolSummary(request.node), request);
+    return await admitWhoProves(act, request, () => proven);
+  } catch (error) {
+    // A cancelled invitation lets nobody in any more, and its node may be invited again.
+    if (isCancellation(error)) await CancellationScope.nonCancellable(() => closeToken(act, request.tokenId, false));
+    throw error;
+  }
+}
+
+async function admitWhoProves(act: string, request: EnrolRequest, isProven: () => boolean): Promise<EnrolResult> {
   setCurrentDetails('The token is good. Waiting until the node proves its keys.');
-  const joined = await condition(() => proven, request.expiresInMs);
+  const joined = await condition(isProven, request.expiresInMs);
   if (joined) {
     await admitNode(act, request.node, request.tokenId);
     setCurrentDetails('The node has its own account. Waiting until it reports with it.');

@@ -1,7 +1,10 @@
 /** A7 and A8 on a real store, bus, Temporal and controller process; the nodes are played. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { pushId, type PushResult } from '../../src/domain/act/act.ts';
+import { makeSeed } from '../../src/bus/seed.ts';
+import { controllerQueue, enrolId, pushId, type PushResult } from '../../src/domain/act/act.ts';
 import { nodeName } from '../../src/domain/words/names.ts';
+import { busCredentialRecords } from '../../src/operations/act/bus-credential-records.ts';
+import { inviteNode } from '../../src/operations/node/invite-node.ts';
 import { sha256Hex } from '../../src/sealing/digest.ts';
 import { until } from '../support/until.ts';
 import { raiseActingMesh, type ActingMesh } from './acting-mesh.ts';
@@ -152,6 +155,49 @@ describe('enrolling', () => {
     ).toEqual([{ n: 1 }]);
     await delta.report();
   }, 90_000);
+});
+
+describe('cancelled', () => {
+  test('[A7] a push is not open any more, and what was sent stays sent', async () => {
+    const before = await beta.told();
+    await addAll(mesh.store, [
+      {
+        ...consumerModule('notes', 'json'),
+        resources: [{ kind: 'directory', path: '/etc/notes/more', unknown: 'program' }],
+      },
+    ]);
+    const handle = await push([beta]);
+    await beta.untilTold('something new', (told) => told.digest !== before?.digest);
+    await handle.cancel();
+    await expect(handle.result()).rejects.toThrow('cancelled');
+    const [row] = await mesh.ask(
+      `select stage, ended_at is not null as ended from mesh.acts where act = '${handle.firstExecutionRunId}'`,
+    );
+    expect(row).toEqual({ stage: 'failed', ended: true });
+  });
+
+  test('[A8] an invitation lets nobody in any more, and its node may be invited again', async () => {
+    const invite = async (tokenId: string) => {
+      const of = { node: nodeName.parse('omega'), tokenId, userKey: makeSeed('user').publicKey };
+      const invited = await inviteNode(mesh.store, 'ada', { ...of, expiresAt: new Date(Date.now() + 60_000) });
+      if ('kind' in invited) return invited.kind;
+      return mesh.temporal.workflow.start('enrolNode', {
+        taskQueue: controllerQueue,
+        workflowId: enrolId(of.node),
+        args: [{ node: of.node, tokenId, expiresInMs: 60_000, person: 'ada' }],
+      });
+    };
+    const handle = await invite('a'.repeat(20));
+    if (typeof handle === 'string') throw new Error(handle);
+    const open = async () =>
+      (await busCredentialRecords(mesh.store).liveOf('token', 'a'.repeat(20)))?.pushedAt !== undefined;
+    await until(open, { withinMs: 20_000, what: 'the token to work' });
+    expect(await invite('b'.repeat(20))).toBe('node-exists');
+    await handle.cancel();
+    await expect(handle.result()).rejects.toThrow('cancelled');
+    expect(await busCredentialRecords(mesh.store).liveOf('token', 'a'.repeat(20))).toBeUndefined();
+    expect(typeof (await invite('c'.repeat(20)))).toBe('object');
+  });
 });
 
 test('[S1] a credential is kept per provision, both nodes, both modules', async () => {

@@ -112,7 +112,7 @@ export function enrolmentRecords(store: Writes<Tx>) {
         const { closedAt, node } = await held(tx, tokenId);
         if (closedAt !== undefined) return;
         await tx.setInvitationClosed(tokenId);
-        await tx.event({ kind: 'token-closed', about: node, detail: { token: tokenId } });
+        await tx.event({ kind: 'token-closed', about: node, detail: { tokenId } });
       }),
   };
 }
@@ -145,7 +145,7 @@ function enrolmentRefused(node: NodeName, what: string, why: string, facts: Read
     kind: 'enrolment-refused',
     what: `${node} cannot join: ${what}`,
     why,
-    next: ['mesh node join TOKEN'],
+    next: ['mesh node join --token-file FILE'],
     facts: { node, ...facts },
   };
 }

@@ -28,7 +28,7 @@ export function inviteNode(
       await tx.event({
         kind: 'node-invited',
         about: node,
-        detail: { token: tokenId, expiresAt: expiresAt.toISOString() },
+        detail: { tokenId, expiresAt: expiresAt.toISOString() },
       });
       return { node, tokenId, expiresAt };
     },
