@@ -13,7 +13,7 @@ import { controllerQueue, enrolId, enrolSummary, meshNamespace } from '../../src
 import { isRefusal } from '../../src/domain/refusal/refusal.ts';
 import { nodeName } from '../../src/domain/words/names.ts';
 import { controllerKeysAt, type ControllerKeys } from '../../src/foundation/controller-keys.ts';
-import { raiseFoundation, lowerFoundation } from '../../src/foundation/foundation.ts';
+import { raiseFoundation, lowerFoundation, type Foundation } from '../../src/foundation/foundation.ts';
 import { busCredentialRecords } from '../../src/operations/act/bus-credential-records.ts';
 import { inviteNode } from '../../src/operations/node/invite-node.ts';
 import { connectionOf } from '../../src/store/address.ts';
@@ -26,12 +26,17 @@ import { joinPlayed, type PlayedNode } from './played-node.ts';
 const mesh = fileURLToPath(new URL('../../bin/mesh', import.meta.url));
 
 export type ActingMesh = {
+  readonly stateDir: string;
+  readonly foundation: Foundation;
   readonly store: Store;
   readonly temporal: Client;
   readonly keys: ControllerKeys;
   /** Runs SQL beside the product, to see what it left. */
   ask(sql: string): Promise<readonly Record<string, unknown>[]>;
+  /** Enrols a node and answers it once it has reported and its act has ended. */
   join(name: string): Promise<PlayedNode>;
+  /** The same, however often the controller dies meanwhile; the act is not waited for. */
+  joinPatiently(name: string): Promise<PlayedNode>;
   start(
     workflow: 'pushNodes' | 'rotateCredential',
     workflowId: string,
@@ -62,7 +67,36 @@ export async function raiseActingMesh(): Promise<ActingMesh> {
   const played: PlayedNode[] = [];
   let controller: ChildProcess | undefined;
 
+  const enrol = async (name: string, withinMs: number): Promise<PlayedNode> => {
+    const node = nodeName.parse(name);
+    const seed = makeSeed('user');
+    const tokenId = makeTokenId();
+    const expiresAt = new Date(Date.now() + 120_000);
+    const invited = await inviteNode(store, 'ada', { node, tokenId, userKey: seed.publicKey, expiresAt });
+    if (isRefusal(invited)) throw new Error(invited.what);
+    await temporal.workflow.start('enrolNode', {
+      taskQueue: controllerQueue,
+      workflowId: enrolId(node),
+      args: [{ node, tokenId, expiresInMs: 120_000, person: 'ada' }],
+      staticSummary: enrolSummary(node),
+    });
+    const records = busCredentialRecords(store);
+    await until(async () => (await records.liveOf('token', tokenId))?.pushedAt !== undefined, {
+      withinMs: 60_000,
+      what: 'the token',
+    });
+    const userJwt = (await records.liveOf('token', tokenId))?.userJwt ?? '';
+    const servers = [foundation.nats.url];
+    const declarationKey = keys.declarations.publicKey;
+    const joined = await joinPlayed({ node, tokenId, servers, userJwt, seed, declarationKey, expiresAt }, { withinMs });
+    played.push(joined);
+    await joined.report();
+    return joined;
+  };
+
   const self: ActingMesh = {
+    stateDir,
+    foundation,
     store,
     temporal,
     keys,
@@ -76,38 +110,11 @@ export async function raiseActingMesh(): Promise<ActingMesh> {
       }
     },
     async join(name) {
-      const node = nodeName.parse(name);
-      const seed = makeSeed('user');
-      const tokenId = makeTokenId();
-      const expiresAt = new Date(Date.now() + 60_000);
-      const invited = await inviteNode(store, 'ada', { node, tokenId, userKey: seed.publicKey, expiresAt });
-      if (isRefusal(invited)) throw new Error(invited.what);
-      await temporal.workflow.start('enrolNode', {
-        taskQueue: controllerQueue,
-        workflowId: enrolId(node),
-        args: [{ node, tokenId, expiresInMs: 60_000, person: 'ada' }],
-        staticSummary: enrolSummary(node),
-      });
-      const records = busCredentialRecords(store);
-      await until(async () => (await records.liveOf('token', tokenId))?.pushedAt !== undefined, {
-        withinMs: 30_000,
-        what: 'the token',
-      });
-      const userJwt = (await records.liveOf('token', tokenId))?.userJwt ?? '';
-      const joined = await joinPlayed({
-        node,
-        tokenId,
-        servers: [foundation.nats.url],
-        userJwt,
-        seed,
-        declarationKey: keys.declarations.publicKey,
-        expiresAt,
-      });
-      played.push(joined);
-      await joined.report();
-      await temporal.workflow.getHandle(enrolId(node)).result();
+      const joined = await enrol(name, 0);
+      await temporal.workflow.getHandle(enrolId(joined.node)).result();
       return joined;
     },
+    joinPatiently: (name) => enrol(name, 90_000),
     start: (workflow, workflowId, request) =>
       temporal.workflow.start(workflow, { taskQueue: controllerQueue, workflowId, args: [request] }),
     async startController() {

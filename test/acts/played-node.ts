@@ -2,9 +2,11 @@
  * A node that a test plays: it joins for real and holds real keys, and it applies and reports just what the test says.
  * So an act can be shown every order of things that real hosts and granters can come up with.
  */
+import { setTimeout as pause } from 'node:timers/promises';
 import { connectBus, type BusConnection } from '../../src/bus/connection.ts';
 import { lastDeclaration, onChanged } from '../../src/bus/declarations.ts';
 import { makeAnswer } from '../../src/bus/enrolment-checks.ts';
+import type { Admission } from '../../src/bus/enrolment-messages.ts';
 import { answerChallenge, requestEnrolment } from '../../src/bus/enrolment.ts';
 import { publishReport } from '../../src/bus/reports.ts';
 import { makeSeed } from '../../src/bus/seed.ts';
@@ -33,6 +35,8 @@ export type PlayedNode = {
   told(): Promise<Told | undefined>;
   /** Waits until it is told something that `fits`. */
   untilTold(what: string, fits: (told: Told) => boolean): Promise<Told>;
+  /** Calls back when it is told to look, until stopped. */
+  onChanged(look: () => void): () => void;
   /** Reports: by default that what it was last told is applied. */
   report(of?: Partial<Report>): Promise<void>;
   /** Applies whatever it is told from now on, and grants whatever its lists say, as `plays` has it, until stopped. */
@@ -47,15 +51,10 @@ export type Plays = {
   readonly report?: Partial<Report>;
 };
 
-/** Joins by the invitation, as a host does. */
-export async function joinPlayed(invitation: Invitation): Promise<PlayedNode> {
+/** Joins by the invitation, as a host does: with the same keys again for `withinMs`, whoever dies meanwhile. */
+export async function joinPlayed(invitation: Invitation, { withinMs }: { withinMs: number }): Promise<PlayedNode> {
   const identity = makeSeed('user');
   const key = makeSealingKey();
-  const token = await connectBus({
-    servers: invitation.servers,
-    name: 'joining',
-    credential: invitationCredential(invitation),
-  });
   const enrolled = {
     tokenId: invitation.tokenId,
     node: invitation.node,
@@ -64,12 +63,34 @@ export async function joinPlayed(invitation: Invitation): Promise<PlayedNode> {
     sealingKey: key.publicKey,
     overlayKey: makeOverlayKey().publicKey,
   };
-  const challenge = await requestEnrolment(token, enrolled);
-  if ('kind' in challenge) throw new Error(challenge.detail);
-  const digest = open(challenge.sealed, key).reveal(sha256Hex);
-  const admission = await answerChallenge(token, makeAnswer(enrolled, digest, identity));
-  if ('kind' in admission) throw new Error(admission.detail);
-  await token.close();
+  const exchange = async (): Promise<Admission> => {
+    const token = await connectBus({
+      servers: invitation.servers,
+      name: 'joining',
+      credential: invitationCredential(invitation),
+    });
+    try {
+      const challenge = await requestEnrolment(token, enrolled);
+      if ('kind' in challenge) throw new Error(challenge.detail);
+      const digest = open(challenge.sealed, key).reveal(sha256Hex);
+      const admission = await answerChallenge(token, makeAnswer(enrolled, digest, identity));
+      if ('kind' in admission) throw new Error(admission.detail);
+      return admission;
+    } finally {
+      await token.close();
+    }
+  };
+  const deadline = performance.now() + withinMs;
+  const untilAdmitted = async (): Promise<Admission> => {
+    try {
+      return await exchange();
+    } catch (error) {
+      if (performance.now() > deadline) throw error;
+      await pause(200);
+      return untilAdmitted();
+    }
+  };
+  const admission = await untilAdmitted();
   const bus = await connectBus({
     servers: admission.servers,
     name: invitation.node,
@@ -142,6 +163,7 @@ function play(node: NodeName, key: SealingKey, bus: BusConnection): PlayedNode {
       answer();
       return onChanged(bus, node, answer);
     },
+    onChanged: (look) => onChanged(bus, node, look),
     close: () => bus.close(),
   };
 }
@@ -176,10 +198,14 @@ export function grantersOf(
 }
 
 export const entryFor = (
-  { file: _, owner: __, fullName: ___, database: ____, ...grant }: Grant,
+  { node, module, local, generation, login }: Grant,
   of: Partial<GranterEntry> = {},
 ): GranterEntry => ({
-  ...grant,
+  node,
+  module,
+  ...(local !== undefined && { local }),
+  generation,
+  login,
   state: 'granted',
   seen: 1,
   sessionsEnded: 0,

@@ -1,7 +1,10 @@
 /** A7 and A8 on a real store, bus, Temporal and controller process; the nodes are played. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { defineSearchAttributeKey } from '@temporalio/common';
+import { startAct } from '../../cli/acts/start-act.ts';
+import { connectTemporal } from '../../cli/acts/temporal.ts';
 import { makeSeed } from '../../src/bus/seed.ts';
-import { controllerQueue, enrolId, pushId, type PushResult } from '../../src/domain/act/act.ts';
+import { controllerQueue, enrolId, pushId, pushSummary, type PushResult } from '../../src/domain/act/act.ts';
 import { nodeName } from '../../src/domain/words/names.ts';
 import { busCredentialRecords } from '../../src/operations/act/bus-credential-records.ts';
 import { inviteNode } from '../../src/operations/node/invite-node.ts';
@@ -155,6 +158,44 @@ describe('enrolling', () => {
     ).toEqual([{ n: 1 }]);
     await delta.report();
   }, 90_000);
+});
+
+test('[A12] [A16] an act is seen in Temporal as a sentence, with who asked; asking again joins it', async () => {
+  const ada = await connectTemporal(mesh.foundation.temporal, 'ada@desk');
+  try {
+    const asked = {
+      kind: 'push',
+      workflow: 'pushNodes',
+      workflowId: pushId([beta.node], sha256Hex),
+      request: { person: 'ada@desk', nodes: [beta.node] },
+      summary: pushSummary([beta.node]),
+      node: beta.node,
+      attaches: true,
+    } as const;
+    const first = await startAct(ada, asked);
+    const second = await startAct(ada, asked);
+    if ('kind' in first || 'kind' in second) throw new Error('it was refused');
+    expect(second).toMatchObject({ act: first.act, attached: true });
+
+    const handle = ada.workflow.getHandle(first.workflowId, first.act);
+    const seen = await handle.describe();
+    expect(await seen.staticSummary()).toBe('Push what is declared to beta');
+    expect(seen.typedSearchAttributes.get(defineSearchAttributeKey('MeshAct', 'KEYWORD'))).toBe('push');
+    expect(seen.typedSearchAttributes.get(defineSearchAttributeKey('MeshNode', 'KEYWORD'))).toBe('beta');
+    const stop = beta.behave();
+    await handle.result();
+    stop();
+    const { events } = await handle.fetchHistory();
+    expect(events?.[0]?.workflowExecutionStartedEventAttributes?.identity).toBe('ada@desk');
+    const [row] = await mesh.ask(`select summary, person, workflow_id from mesh.acts where act = '${first.act}'`);
+    expect(row).toEqual({
+      summary: 'Push what is declared to beta',
+      person: 'ada@desk',
+      workflow_id: first.workflowId,
+    });
+  } finally {
+    await ada.connection.close();
+  }
 });
 
 describe('cancelled', () => {
