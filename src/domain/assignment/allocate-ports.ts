@@ -52,8 +52,9 @@ export function allocatePorts(facts: Facts): Allocation | Refusal {
     if (holder !== undefined) return portHeld(placed, wanted, holder);
     take(wanted, wanted.port);
   }
+  const assigned = new Map(mine.flatMap((row) => (row.fixed ? [] : [[row.listens, row.port] as const])));
   for (const wanted of listens.filter((one) => !one.fixed)) {
-    const kept = mine.find((row) => row.listens === wanted.name && !row.fixed)?.port;
+    const kept = assigned.get(wanted.name);
     if (kept !== undefined && isFree(used, wanted, kept)) take(wanted, kept);
     else open.push(wanted);
   }
@@ -63,19 +64,19 @@ export function allocatePorts(facts: Facts): Allocation | Refusal {
     if (port === undefined) return exhausted(facts, range);
     take(wanted, port);
   }
-  const has = (list: readonly PortRow[], row: PortRow): boolean =>
-    list.some((one) => keyOf(one) === keyOf(row) && one.listens === row.listens && one.fixed === row.fixed);
+  const [had, has] = [new Set(mine.map(wholly)), new Set(rows.map(wholly))];
   return {
     kind: 'allocated',
     rows,
-    added: rows.filter((row) => !has(mine, row)),
-    dropped: mine.filter((row) => !has(rows, row)),
+    added: rows.filter((row) => !had.has(wholly(row))),
+    dropped: mine.filter((row) => !has.has(wholly(row))),
   };
 }
 
 const isOf = (row: PortRow, { node, module }: Placed): boolean => row.node === node && row.module === module;
 const keyOf = ({ protocol, port }: { readonly protocol: Protocol; readonly port: number }): string =>
   `${protocol} ${port}`;
+const wholly = (row: PortRow): string => `${keyOf(row)} ${row.listens} ${row.fixed}`;
 const protocolsOf = ({ protocol }: Listens): readonly Protocol[] => (protocol === 'both' ? ['tcp', 'udp'] : [protocol]);
 const isFree = (used: ReadonlySet<string>, wanted: Listens, port: number): boolean =>
   protocolsOf(wanted).every((protocol) => !used.has(keyOf({ protocol, port })));
