@@ -14,6 +14,7 @@ import { moduleShow } from './commands/module/show.ts';
 import { nodeInvite } from './commands/node/invite.ts';
 import { nodeJoin } from './commands/node/join.ts';
 import { nodeList } from './commands/node/list.ts';
+import { nodeRemove } from './commands/node/remove.ts';
 import { nodeShow } from './commands/node/show.ts';
 import { pin } from './commands/pin.ts';
 import { plan } from './commands/plan.ts';
@@ -41,6 +42,7 @@ export const commandTable: readonly CommandDefinition[] = [
   nodeJoin,
   nodeList,
   nodeShow,
+  nodeRemove,
   moduleAdd,
   moduleList,
   moduleShow,

@@ -53,3 +53,36 @@ export async function confirmed(context: Context, isGiven: boolean, question: st
     problem('declined', { what: `${what} was not confirmed`, why: 'you said no; nothing was changed', next: [] }),
   );
 }
+
+/** U3: the listing and the typed name for what destroys. Another name, or nobody to ask and no `--confirm`: refused. */
+export async function confirmedByName(
+  context: Context,
+  of: {
+    readonly given: string | undefined;
+    readonly name: string;
+    readonly what: string;
+    readonly listing: readonly string[];
+  },
+): Promise<void> {
+  const { given, name, what, listing } = of;
+  if (given === name) return;
+  if (given === undefined && context.ask.isInteractive) {
+    for (const line of listing) context.progress.say(line);
+    if ((await context.ask.line(`Type ${name} to go on: `)).trim() === name) return;
+    throw new Stopped(
+      problem('declined', {
+        what: `${what} was not confirmed`,
+        why: 'what you typed is not its name; nothing was changed',
+        next: [],
+      }),
+    );
+  }
+  throw new Stopped(
+    problem('confirmation-needed', {
+      what: `${what} needs its name once more`,
+      why: listing.join('; '),
+      next: [`the same command again with --confirm ${name}`],
+      facts: { flag: '--confirm' },
+    }),
+  );
+}

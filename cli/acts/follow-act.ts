@@ -145,7 +145,7 @@ function timedOut({ workflowId, act }: StartedAct, timeoutMs: number, detail: un
 }
 
 /** The types that steps end an act with when the rules say no; a contract with src/activities. */
-const refusedTypes = new Set(['RotationRefused', 'PushRefused', 'EnrolRefused']);
+const refusedTypes = new Set(['RotationRefused', 'PushRefused', 'RemovalRefused']);
 
 function stoppedBy(failed: unknown, { workflowId, act }: StartedAct): unknown {
   const cause = failed instanceof WorkflowFailedError ? rootOf(failed.cause) : undefined;

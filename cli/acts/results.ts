@@ -26,3 +26,12 @@ export const pushResult = z.object({
   unresolvableCount: z.int(),
   secretsMade: z.int(),
 });
+
+export const removalResult = z.object({
+  act: z.string(),
+  node: nodeName,
+  pins: z.array(z.string()),
+  pinsCount: z.int(),
+  credentials: z.array(z.string()),
+  credentialsCount: z.int(),
+});

@@ -5,13 +5,14 @@ import {
   controllerQueue,
   type EnrolRequest,
   type PushRequest,
+  type RemovalRequest,
   type RotationRequest,
 } from '../../src/domain/act/act.ts';
 import type { Refusal } from '../../src/domain/refusal/refusal.ts';
 
 export type ActAsked = {
   /** The name that it has everywhere: of the id's first word, in events, in the UI's filter. */
-  readonly kind: 'rotate' | 'push' | 'enrol';
+  readonly kind: 'rotate' | 'push' | 'enrol' | 'remove';
   readonly workflowId: string;
   /** The sentence that people see (A12). */
   readonly summary: string;
@@ -23,6 +24,7 @@ export type ActAsked = {
   | { readonly workflow: 'rotateCredential'; readonly request: RotationRequest }
   | { readonly workflow: 'pushNodes'; readonly request: PushRequest }
   | { readonly workflow: 'enrolNode'; readonly request: EnrolRequest }
+  | { readonly workflow: 'removeNode'; readonly request: RemovalRequest }
 );
 
 export type StartedAct = {

@@ -52,12 +52,15 @@ export type ShownNode = NodeBody & {
   readonly capabilities: CapabilitiesBody;
   readonly modules: readonly string[];
   readonly pins: readonly { readonly provision: string; readonly provider: string }[];
-  readonly ports: readonly {
-    readonly module: string;
-    readonly listens: string;
-    readonly protocol: string;
-    readonly port: number;
-  }[];
+  readonly ports: readonly ShownPort[];
+  /** Given back, and not free before the machine has answered that it runs without them. */
+  readonly leavingPorts: readonly ShownPort[];
+};
+type ShownPort = {
+  readonly module: string;
+  readonly listens: string;
+  readonly protocol: string;
+  readonly port: number;
 };
 
 /** `mesh node show`. */
@@ -85,7 +88,14 @@ export function drawNode(node: ShownNode, look: Look): string {
     ),
     section(
       'ports',
-      node.ports.map((one) => `${one.port}/${one.protocol}  ${one.module} (${one.listens})`),
+      [
+        ...node.ports.map((one) => `${one.port}/${one.protocol}  ${one.module} (${one.listens})`),
+        ...node.leavingPorts.map((one) =>
+          paint.yellow(
+            `${one.port}/${one.protocol}  ${one.module}, being removed: ${node.node} has not confirmed that it is gone`,
+          ),
+        ),
+      ],
       'none',
     ),
     section(
@@ -102,4 +112,38 @@ function detailText(detail: Readonly<Record<string, string>> | undefined): strin
   return Object.entries(detail ?? {})
     .map(([name, value]) => `${name}=${value}`)
     .join(' ');
+}
+
+/** What goes with a node, a line each, before it is confirmed. */
+export function removalListing(of: {
+  readonly node: string;
+  readonly pins: readonly string[];
+  readonly credentials: readonly string[];
+}): readonly string[] {
+  const secrets = of.credentials.map((path) => `destroys the secret ${path}`);
+  const pins = of.pins.map((pin) => `drops the pin: ${pin}`);
+  return [`this takes ${of.node} out of the mesh`, ...secrets, ...pins];
+}
+
+/** `mesh node remove`. */
+export function drawRemoved(
+  of: {
+    readonly node: string;
+    readonly pins: readonly string[];
+    readonly pinsCount: number;
+    readonly credentials: readonly string[];
+    readonly credentialsCount: number;
+  },
+  look: Look,
+): string {
+  const lines = [
+    ...of.pins.map((pin) => `dropped the pin: ${pin}`),
+    ...(of.pinsCount > of.pins.length ? [`and ${of.pinsCount - of.pins.length} more pins`] : []),
+    ...of.credentials.map((path) => `destroyed the secret ${path}`),
+    ...(of.credentialsCount > of.credentials.length
+      ? [`and ${of.credentialsCount - of.credentials.length} more secrets`]
+      : []),
+  ];
+  const told = look.paint.green(`${of.node} is removed, and its account on the bus is closed.`);
+  return lines.length === 0 ? told : `${told}\n${indent(lines.join('\n'))}`;
 }

@@ -122,6 +122,8 @@ async function sendOne(
   const published = await ports.bus.publish(ports.sign({ node, number, text: composed.text }), of.expected);
   const last = published === 'conflict' ? await ports.bus.last(node) : undefined;
   if (published === 'conflict' && last?.envelope?.digest !== composed.digest) return last?.sequence ?? 0;
+  // Told before it is recorded: a step that is killed in between does both again, and the node is not left to its interval.
+  await ports.bus.announceChanged(node);
   const resources = new Map([...composed.resources].map(([id, text]) => [id, `sha256:${ports.hash(text)}`]));
   await ports.declarations.recordSent({
     node,
@@ -130,6 +132,5 @@ async function sendOne(
     streamSequence: published === 'conflict' ? (last?.sequence ?? 0) : published.sequence,
     resources,
   });
-  await ports.bus.announceChanged(node);
   return undefined;
 }

@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import { createEnrolmentActivities, type AccountBus } from '../activities/enrolment.ts';
 import type { DeclarationBus, SealNew } from '../activities/ports.ts';
 import { createPushActivities } from '../activities/push.ts';
+import { createRemovalActivities } from '../activities/removal.ts';
 import { createRotationActivities } from '../activities/rotation.ts';
 import { nodeAccount, tokenAccount, type AccountShape } from '../bus/accounts.ts';
 import { prepareAccount, pushAccount, revokeAccount } from '../bus/claims.ts';
@@ -23,15 +24,18 @@ import { busCredentialRecords } from '../operations/act/bus-credential-records.t
 import { credentialRecords } from '../operations/act/credential-records.ts';
 import { declarationRecords } from '../operations/act/declaration-records.ts';
 import { enrolmentRecords } from '../operations/node/enrol.ts';
+import { removeNodeRows } from '../operations/node/remove-node.ts';
 import { recordReport, recordUnreadable } from '../operations/report/record-report.ts';
 import { base64Of } from '../sealing/base64.ts';
 import { seal } from '../sealing/box.ts';
 import { sha256Hex } from '../sealing/digest.ts';
 import { signEnvelope } from '../sealing/envelope.ts';
-import { makeValue } from '../sealing/value.ts';
+import { makeValue, type RandomBytes } from '../sealing/value.ts';
 import { openStore, type Store } from '../store/store.ts';
+import { beatForShortSteps } from './beats.ts';
 import { serveEnrolmentDesk } from './enrolment-desk.ts';
 import { sayFailingSteps } from './failing-steps.ts';
+import { pointsAroundSteps, withPoints, type Reached } from './points.ts';
 import { startTemporalWorker, workflowBundle } from './temporal-worker.ts';
 import { createWakes } from './wakes.ts';
 
@@ -44,6 +48,10 @@ export type ControllerAsked = {
   readonly bundle?: string;
   /** Told once all of it is served. */
   readonly onReady?: () => void;
+  /** Told at each named point of each step; only a test that ends the process there gives one (A1.2). */
+  readonly reached?: Reached;
+  /** Where values come from; only a test that must know them gives one (S5, S22). */
+  readonly random?: RandomBytes;
 };
 
 /** Serves until `signal`. Errors: no mesh was raised in this state folder; a part of the foundation does not answer. */
@@ -66,7 +74,7 @@ async function serve(
   keys: ControllerKeys,
   ends: (() => Promise<void>)[],
 ): Promise<void> {
-  const { logger } = asked;
+  const { logger, reached } = asked;
   const store = openStore({ ...foundation.postgres, connections: 20 });
   ends.push(() => store.close());
   const mesh = await connect(foundation, 'controller', await meshCredential(keys.bus), logger);
@@ -87,8 +95,10 @@ async function serve(
     logger.error({ err: fault }, 'a message from the bus could not be taken; it comes again');
   const reports = consumeReports(mesh, {
     async onReport(report) {
+      await reached?.('reports/record/before', report.node);
       await recordReport(store, report, Date.now());
       announceReported(mesh, report);
+      await reached?.('reports/record/after', report.node);
     },
     onUnreadable: (message) => recordUnreadable(store, message),
     onFault,
@@ -98,8 +108,12 @@ async function serve(
   const worker = await startTemporalWorker({
     address: foundation.temporal.address,
     bundle: asked.bundle ?? workflowBundle,
-    activities: activitiesOver({ store, mesh, system, keys, wakes }),
-    interceptor: sayFailingSteps(actRecords(store), Date.now),
+    activities: activitiesOver({ store, mesh, system, keys, wakes, random: asked.random, reached }),
+    interceptors: [
+      beatForShortSteps,
+      ...(reached === undefined ? [] : [pointsAroundSteps(reached)]),
+      sayFailingSteps(actRecords(store), Date.now),
+    ],
     logger,
   });
   ends.push(() => worker.close());
@@ -111,6 +125,8 @@ async function serve(
     temporal,
     servers,
     declarationKey: keys.declarations.publicKey,
+    random: asked.random,
+    reached,
     onFault,
   });
   ends.push(() => desk.stop());
@@ -144,44 +160,51 @@ function connect(
   });
 }
 
-function activitiesOver(of: {
+/** The steps of every act, over the real store, bus and keys. */
+export function activitiesOver(of: {
   store: Store;
   mesh: BusConnection;
   system: BusConnection;
   keys: ControllerKeys;
   wakes: ReturnType<typeof createWakes>;
+  random: RandomBytes | undefined;
+  reached: Reached | undefined;
 }) {
-  const { store, mesh, keys, wakes } = of;
-  const acts = actRecords(store);
-  const declarations = declarationRecords(store);
+  const { store, mesh, keys, wakes, reached } = of;
+  const acts = withPoints('acts', actRecords(store), reached);
+  const declarations = withPoints('declarations', declarationRecords(store), reached);
   const sending = {
     declarations,
-    credentials: credentialRecords(store),
-    bus: declarationBus(mesh),
+    credentials: withPoints('credentials', credentialRecords(store), reached),
+    bus: withPoints('bus', declarationBus(mesh), reached),
     sign: ({ node, number, text }: { node: Parameters<DeclarationBus['last']>[0]; number: number; text: string }) =>
       signEnvelope({ node, number, text, key: keys.declarations }),
     hash: sha256Hex,
-    sealNew,
+    sealNew: sealingFrom(of.random),
   };
+  const accounts = withPoints('bus', accountBus(of.system, keys.bus), reached);
   return {
     ...createPushActivities({ ...sending, acts, wakes }),
     ...createRotationActivities({ ...sending, acts, wakes, now: Date.now }),
     ...createEnrolmentActivities({
       acts,
-      busCredentials: busCredentialRecords(store),
+      busCredentials: withPoints('busCredentials', busCredentialRecords(store), reached),
       declarations,
-      enrolments: enrolmentRecords(store),
-      bus: accountBus(of.system, keys.bus),
+      enrolments: withPoints('enrolments', enrolmentRecords(store), reached),
+      bus: accounts,
       wakes,
     }),
+    ...createRemovalActivities({ acts, bus: accounts, removeRows: (act, node) => removeNodeRows(store, act, node) }),
   };
 }
 
 /** The value lives in this call: made, sealed to each key, forgotten (S2, S22). */
-const sealNew: SealNew = (publicKeys) => {
-  const value = makeValue();
-  return publicKeys.map((key) => seal(value, base64Of(key)));
-};
+function sealingFrom(random: RandomBytes | undefined): SealNew {
+  return (publicKeys) => {
+    const value = makeValue(random);
+    return publicKeys.map((key) => seal(value, base64Of(key)));
+  };
+}
 
 function declarationBus(mesh: BusConnection): DeclarationBus {
   return {

@@ -19,9 +19,10 @@ import { recordUnreadable } from '../operations/report/record-report.ts';
 import { base64Of, bytesOfBase64 } from '../sealing/base64.ts';
 import { fingerprintOf, publicKeyFault, seal } from '../sealing/box.ts';
 import { sha256Hex } from '../sealing/digest.ts';
-import { makeValue } from '../sealing/value.ts';
+import { makeValue, type RandomBytes } from '../sealing/value.ts';
 import type { Store } from '../store/store.ts';
 import { enrolmentProven } from '../workflows/messages/enrolment.ts';
+import type { Reached } from './points.ts';
 
 export type DeskPorts = {
   readonly store: Store;
@@ -30,6 +31,10 @@ export type DeskPorts = {
   /** What an admitted node is told: where the bus is, and whose signature to trust. */
   readonly servers: readonly string[];
   readonly declarationKey: string;
+  /** As in `runController`. */
+  readonly random?: RandomBytes | undefined;
+  /** As in `runController`; its `of` is the id of the node's act. */
+  readonly reached?: Reached | undefined;
   readonly onFault: (fault: unknown) => void;
 };
 
@@ -42,7 +47,7 @@ export function serveEnrolmentDesk(ports: DeskPorts): { stop(): Promise<void> } 
   return serveEnrolment(ports.mesh, {
     publicKeyFault,
     heldBy: (key) => holderOf(ports.store, key),
-    onEnrolment: (enrolment) => challengeFor(ports.store, enrolment),
+    onEnrolment: (enrolment) => challengeFor(ports, enrolment),
     onAnswer: (answer) => admit(ports, answer),
     onUnreadable: (message) => recordUnreadable(ports.store, message),
     onFault: ports.onFault,
@@ -61,11 +66,15 @@ async function holderOf(store: Store, key: string): Promise<NodeName | undefined
   )?.node;
 }
 
-async function challengeFor(store: Store, enrolment: CheckedEnrolment): Promise<Challenge | EnrolmentRefusal> {
-  const value = makeValue();
+async function challengeFor(
+  { store, random, reached }: Pick<DeskPorts, 'store' | 'random' | 'reached'>,
+  enrolment: CheckedEnrolment,
+): Promise<Challenge | EnrolmentRefusal> {
+  const value = makeValue(random);
   const sealed = seal(value, enrolment.sealingKey);
   // Only its digest is kept: what the node must return cannot be read from the store.
   const hash = Buffer.from(value.reveal(sha256Hex), 'hex');
+  await reached?.('desk/enrol/before', enrolId(enrolment.node));
   const answer = await recordEnrolment(
     store,
     enrolment.tokenId,
@@ -78,6 +87,7 @@ async function challengeFor(store: Store, enrolment: CheckedEnrolment): Promise<
     },
     new Uint8Array(hash),
   );
+  await reached?.('desk/enrol/after', enrolId(enrolment.node));
   return isRefusal(answer) ? refused(answer) : sealed;
 }
 
@@ -90,15 +100,16 @@ async function admit(ports: DeskPorts, answer: Answer): Promise<Admission | Enro
   if (fault !== undefined) return fault;
   const { node } = invitation;
   const valueHash = new Uint8Array(Buffer.from(enrolled.sha256, 'hex'));
+  await ports.reached?.('desk/prove/before', enrolId(node));
   const proven = await proveNode(ports.store, { tokenId: answer.tokenId, node, valueHash });
   if (isRefusal(proven)) return refused(proven);
+  await ports.reached?.('desk/prove/after', enrolId(node));
   await tellAct(ports.temporal, node);
-  return (
-    (await admissionOf(ports, answer.tokenId, node)) ?? {
-      kind: 'try-later',
-      detail: 'the node is being admitted; ask again',
-    }
-  );
+  await ports.reached?.('desk/tell/after', enrolId(node));
+  const admission = await admissionOf(ports, answer.tokenId, node);
+  if (admission === undefined) return { kind: 'try-later', detail: 'the node is being admitted; ask again' };
+  await ports.reached?.('desk/admit/after', enrolId(node));
+  return admission;
 }
 
 /** What the node enrolled with, in the words of the bus; undefined before it did. */

@@ -24,7 +24,8 @@ export async function startTemporalWorker(of: {
   readonly address: string;
   readonly bundle: string;
   readonly activities: object;
-  readonly interceptor: ActivityInboundCallsInterceptor;
+  /** Around every step, the first outermost. */
+  readonly interceptors: readonly ActivityInboundCallsInterceptor[];
   readonly logger: Logger;
 }): Promise<TemporalWorker> {
   speakThrough(of.logger);
@@ -35,7 +36,7 @@ export async function startTemporalWorker(of: {
     taskQueue: controllerQueue,
     workflowBundle: { codePath: of.bundle },
     activities: of.activities,
-    interceptors: { activity: [() => ({ inbound: of.interceptor })] },
+    interceptors: { activity: of.interceptors.map((inbound) => () => ({ inbound })) },
     // A worker that was killed leaves its cached workflows behind: the next one takes them after this long, not after ten seconds.
     stickyQueueScheduleToStartTimeout: '1s',
     maxHeartbeatThrottleInterval: '1s',

@@ -7,8 +7,8 @@ import type { ActivityOptions } from '@temporalio/workflow';
 
 const retry = { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '10s' } as const;
 
-/** One or two transactions. */
-export const database: ActivityOptions = { startToCloseTimeout: '30s', retry };
+/** A few transactions, and what the bus has to be told with them; the worker beats for it. */
+export const database: ActivityOptions = { startToCloseTimeout: '30s', heartbeatTimeout: '5s', retry };
 /** Composes, signs and publishes; the fan-out over many nodes is inside. */
 export const bus: ActivityOptions = { startToCloseTimeout: '5 minutes', heartbeatTimeout: '10s', retry };
 /** Waits for nodes, for as long as they take; a worker that died is noticed by its missing heartbeat. */

@@ -81,10 +81,8 @@ export async function raiseActingMesh(): Promise<ActingMesh> {
       staticSummary: enrolSummary(node),
     });
     const records = busCredentialRecords(store);
-    await until(async () => (await records.liveOf('token', tokenId))?.pushedAt !== undefined, {
-      withinMs: 60_000,
-      what: 'the token',
-    });
+    const isOpen = async () => (await records.liveOf('token', tokenId))?.pushedAt !== undefined;
+    await until(isOpen, { withinMs: 30_000 + withinMs, what: 'the token' });
     const userJwt = (await records.liveOf('token', tokenId))?.userJwt ?? '';
     const servers = [foundation.nats.url];
     const declarationKey = keys.declarations.publicKey;

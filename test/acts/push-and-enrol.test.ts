@@ -5,8 +5,9 @@ import { startAct } from '../../cli/acts/start-act.ts';
 import { connectTemporal } from '../../cli/acts/temporal.ts';
 import { makeSeed } from '../../src/bus/seed.ts';
 import { controllerQueue, enrolId, pushId, pushSummary, type PushResult } from '../../src/domain/act/act.ts';
-import { nodeName } from '../../src/domain/words/names.ts';
+import { nodeName, provisionName } from '../../src/domain/words/names.ts';
 import { busCredentialRecords } from '../../src/operations/act/bus-credential-records.ts';
+import { pin } from '../../src/operations/intent/pin.ts';
 import { inviteNode } from '../../src/operations/node/invite-node.ts';
 import { sha256Hex } from '../../src/sealing/digest.ts';
 import { until } from '../support/until.ts';
@@ -196,6 +197,47 @@ test('[A12] [A16] an act is seen in Temporal as a sentence, with who asked; aski
   } finally {
     await ada.connection.close();
   }
+});
+
+describe('removing a node', () => {
+  const remove = (node: PlayedNode) =>
+    mesh.temporal.workflow.start('removeNode', {
+      taskQueue: controllerQueue,
+      workflowId: `remove/${node.node}`,
+      args: [{ node: node.node, person: 'ada' }],
+    });
+
+  test('[M4] drops its pins and says so, leaves no dangling row, and closes its account', async () => {
+    const epsilon = await mesh.join('epsilon');
+    await pin(mesh.store, 'ada', {
+      node: epsilon.node,
+      provision: provisionName.parse('postgres-database'),
+      provider: { node: alpha.node },
+    });
+    // A pin at it can be left by a module that provides no more: it goes as well.
+    await mesh.ask(`insert into mesh.pins (node, provision, provider_node) values ('beta', 'other-thing', 'epsilon')`);
+    const result: unknown = await (await remove(epsilon)).result();
+    expect(result).toMatchObject({
+      node: 'epsilon',
+      pins: ['beta takes other-thing from epsilon', 'epsilon takes postgres-database from alpha'],
+      pinsCount: 2,
+      credentialsCount: 0,
+    });
+    // Counted on the table itself: a join would hide a row that points nowhere.
+    expect(await mesh.ask(`select count(*)::int as n from mesh.pins`)).toEqual([{ n: 0 }]);
+    expect(await mesh.ask(`select * from mesh.nodes where node = 'epsilon'`)).toEqual([]);
+    const [account] = await mesh.ask(
+      `select revoked_at is not null as revoked from mesh.bus_credentials where kind = 'node' and name = 'epsilon'`,
+    );
+    expect(account).toEqual({ revoked: true });
+    await expect(epsilon.report()).rejects.toThrow();
+  });
+
+  test('[M4] a node that still has something is refused, naming it, and nothing is gone', async () => {
+    const handle = await remove(beta);
+    await expect(handle.result()).rejects.toMatchObject({ cause: { cause: { type: 'RemovalRefused' } } });
+    expect(await mesh.ask(`select state from mesh.nodes where node = 'beta'`)).toEqual([{ state: 'joined' }]);
+  });
 });
 
 describe('cancelled', () => {

@@ -31,6 +31,7 @@ export const nodeShow: CommandDefinition = {
             .filter((one) => one.node === node)
             .map((one) => ({ provision: one.provision, provider: providerOf(one) })),
           ports: ports.filter((one) => one.node === node).map(portBody),
+          leavingPorts: (await view.releasedPorts(node)).map(portBody),
         };
         return answer('mesh.node', body, drawNode);
       }),

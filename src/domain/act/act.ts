@@ -70,6 +70,17 @@ export type EnrolRequest = {
 };
 export type EnrolResult = { readonly act: string; readonly node: NodeName; readonly joined: boolean };
 
+export type RemovalRequest = { readonly node: NodeName; readonly person: string };
+/** Lists are bounded: at most twenty are named, `…Count` says how many there were. */
+export type RemovalResult = {
+  readonly act: string;
+  readonly node: NodeName;
+  readonly pins: readonly string[];
+  readonly pinsCount: number;
+  readonly credentials: readonly string[];
+  readonly credentialsCount: number;
+};
+
 /** A1: one workflow id per thing rotated, so that two acts over the same one are impossible. */
 export function rotationId(selection: RotationSelection, hash: (text: string) => string): string {
   if (selection.of === 'provider') return `rotate/${selection.node}/${selection.provision}`;
@@ -85,6 +96,10 @@ export function pushId(nodes: readonly NodeName[] | undefined, hash: (text: stri
 
 export function enrolId(node: NodeName): string {
   return `enrol/${node}`;
+}
+
+export function removalId(node: NodeName): string {
+  return `remove/${node}`;
 }
 
 const consumerOf = (key: PairKey): string =>
@@ -103,6 +118,10 @@ export function pushSummary(nodes: readonly NodeName[] | undefined): string {
   if (nodes === undefined) return 'Push what is declared to every node';
   const named = nodes.slice(0, 5).join(', ');
   return `Push what is declared to ${named}${nodes.length > 5 ? ` and ${nodes.length - 5} more` : ''}`;
+}
+
+export function removalSummary(node: NodeName): string {
+  return `Remove ${node} from the mesh`;
 }
 
 export function enrolSummary(node: NodeName): string {

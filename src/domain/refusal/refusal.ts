@@ -32,6 +32,7 @@ export const refusalKinds = {
   'invalid-name': 3,
   'node-exists': 3,
   'node-not-joined': 3,
+  'node-in-use': 3,
   'no-provider': 3,
   'ambiguous-provider': 3,
   'ambiguous-local-provider': 3,

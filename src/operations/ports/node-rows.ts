@@ -68,6 +68,8 @@ export type NodeRows = NodeReads & {
   setNodeJoined(node: NodeName): Promise<void>;
   keysOfOthers(node: NodeName, enrolment: Enrolment): Promise<readonly ForeignKey[]>;
 };
+/** Takes a node away with all that is only of it; its pins and secrets go, assignments keep it from going. */
+export type NodeRemovalRows = { deleteNode(node: NodeName): Promise<void> };
 export type InvitationRows = {
   insertInvitation(invitation: NewInvitation): Promise<void>;
   /** The row, held until the transaction ends. */

@@ -7,6 +7,7 @@ import type {
   InvitationRows,
   KeyHolderReads,
   NodeReads,
+  NodeRemovalRows,
   NodeRows,
   SealingKeyReads,
 } from '../../operations/ports/node-rows.ts';
@@ -71,8 +72,13 @@ export function nodeReads(query: Query): NodeReads & SealingKeyReads & KeyHolder
   };
 }
 
-export function nodeRows(query: Query): NodeRows {
+export function nodeRows(query: Query): NodeRows & NodeRemovalRows {
   return {
+    deleteNode: async (node) => {
+      await query.run(`delete from mesh.pair_secrets where consumer_node = $1 or provider_node = $1`, [node]);
+      await query.run(`delete from mesh.own_secrets where node = $1`, [node]);
+      await query.run(`delete from mesh.nodes where node = $1`, [node]);
+    },
     ...nodeReads(query),
     insertNode: async (node) =>
       (await query.run(`insert into mesh.nodes (node, state) values ($1, 'invited') on conflict (node) do nothing`, [
