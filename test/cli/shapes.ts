@@ -81,6 +81,7 @@ export const shapes: Readonly<Record<string, z.ZodType>> = {
     modules: texts,
     pins: z.array(z.strictObject({ provision: z.string(), provider: z.string() })),
     ports: z.array(port),
+    leavingPorts: z.array(port),
   }),
   'module list': whole('mesh.modules', {
     modules: z.array(z.strictObject({ module: z.string(), version: z.string(), digest: z.string(), addedAt: at })),

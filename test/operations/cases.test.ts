@@ -7,21 +7,9 @@ import { assign } from '../../src/operations/intent/assign.ts';
 import { listHoldings } from '../../src/operations/intent/list-holdings.ts';
 import { unassign } from '../../src/operations/intent/unassign.ts';
 import { planNodes } from '../../src/operations/plan/plan-nodes.ts';
-import { recordReport } from '../../src/operations/report/record-report.ts';
 import { openStore } from '../../src/store/store.ts';
-import {
-  accepted,
-  add,
-  aReport,
-  hash,
-  join,
-  module,
-  node,
-  raiseWorlds,
-  refused,
-  type World,
-  type Worlds,
-} from './world.ts';
+import { push, type Answers } from './push.ts';
+import { accepted, add, hash, join, module, node, raiseWorlds, refused, type World, type Worlds } from './world.ts';
 
 let worlds: Worlds;
 let world: World;
@@ -45,28 +33,7 @@ const app = (name: string) => ({
   resources: [{ kind: 'file', path: `/opt/${name}`, content: name }],
 });
 
-let boot = 1;
-/** What a push does with a node that answers: it is sent what it should be, and reports that it is so. */
-async function pushed(name: string, answers: 'answers' | 'stays silent' = 'answers'): Promise<void> {
-  const [plan] = accepted(await planNodes(world.store, hash, [node(name)])).nodes;
-  if (plan?.kind !== 'resolvable') throw new Error(`${name} cannot be resolved`);
-  const declarations = declarationRecords(world.store);
-  const { number, sent } = await declarations.numbered();
-  const { added, changed, removed } = plan.difference;
-  const resources = new Map(sent.get(node(name))?.resources);
-  for (const id of [...added, ...changed]) resources.set(id, `sha256:${id}`);
-  for (const id of removed) resources.delete(id);
-  await declarations.recordSent({ node: node(name), digest: plan.digest, number, streamSequence: number, resources });
-  boot += 1;
-  const said = {
-    outcome: 'applied',
-    digest: plan.digest,
-    number,
-    declared: resources.size,
-    applied: resources.size,
-  } as const;
-  if (answers === 'answers') await recordReport(world.store, aReport(name, { boot, ...said }), Date.now());
-}
+const pushed = (name: string, answers?: Answers) => push(world, name, answers);
 
 const ownersAreAlive = async (): Promise<void> => {
   expect(
