@@ -25,7 +25,7 @@ import { credentialRecords } from '../operations/act/credential-records.ts';
 import { declarationRecords } from '../operations/act/declaration-records.ts';
 import { enrolmentRecords } from '../operations/node/enrol.ts';
 import { removeNodeRows } from '../operations/node/remove-node.ts';
-import { recordReport, recordUnreadable } from '../operations/report/record-report.ts';
+import { recordReports, recordUnreadable } from '../operations/report/record-report.ts';
 import { base64Of } from '../sealing/base64.ts';
 import { seal } from '../sealing/box.ts';
 import { sha256Hex } from '../sealing/digest.ts';
@@ -94,11 +94,11 @@ async function serve(
   const onFault = (fault: unknown): void =>
     logger.error({ err: fault }, 'a message from the bus could not be taken; it comes again');
   const reports = consumeReports(mesh, {
-    async onReport(report) {
-      await reached?.('reports/record/before', report.node);
-      await recordReport(store, report, Date.now());
-      announceReported(mesh, report);
-      await reached?.('reports/record/after', report.node);
+    async onReports(came) {
+      for (const { node } of came) await reached?.('reports/record/before', node);
+      await recordReports(store, came, Date.now());
+      for (const report of came) announceReported(mesh, report);
+      for (const { node } of came) await reached?.('reports/record/after', node);
     },
     onUnreadable: (message) => recordUnreadable(store, message),
     onFault,
