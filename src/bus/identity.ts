@@ -6,7 +6,7 @@
 import { meshExports, type SeatAddress } from './accounts.ts';
 import type { BusCredential } from './connection.ts';
 import { makeSeed, Seed } from './seed.ts';
-import { anyVerb, inboxPrefix, verbSubject } from './subjects.ts';
+import { anyNode, anyVerb, inboxPrefix, lastDeclarationSubject, verbSubject } from './subjects.ts';
 import { operatorJwt, ownAccountJwt, ownUserJwt } from './tokens.ts';
 
 /** The private halves, each for a 0600 file of its own. */
@@ -93,6 +93,22 @@ export async function meshCredential({ seeds, accounts }: BusIdentity): Promise<
     seed: seeds.meshUser,
     inbox: inboxPrefix('mesh'),
   };
+}
+
+/**
+ * A credential that may read what was last sent to each node, and nothing else: for a command on the controller's machine. Its
+ * key is made here and dies with whoever holds it.
+ */
+export async function declarationReader({ seeds, accounts }: BusIdentity): Promise<BusCredential> {
+  const seed = makeSeed('user');
+  const inbox = inboxPrefix('reader');
+  const of = {
+    user: seed.publicKey,
+    account: accounts.mesh,
+    publish: [lastDeclarationSubject(anyNode)],
+    subscribe: [`${inbox}.>`],
+  };
+  return { jwt: await ownUserJwt('declaration-reader', of, seeds.accountSigning), seed, inbox };
 }
 
 /** The credential that gives and takes accounts: a user of SYS that may do just that. */
