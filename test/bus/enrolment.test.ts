@@ -178,6 +178,8 @@ describe('joining', () => {
     expect(control.faults.map(String)).toEqual(['Error: the store is away']);
     expect(await requestEnrolment(connection, whole)).toHaveProperty('sealed');
     await control.serving.stop();
+    // The server has heard of it, too.
+    await bus.mesh.nats.flush();
     await expect(requestEnrolment(connection, whole)).rejects.toMatchObject({ reason: 'nobody' });
     await connection.close();
   });

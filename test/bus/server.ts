@@ -54,7 +54,6 @@ export async function startBus(opening: MeshOpening = {}): Promise<TestBus> {
     storeDir: path.join(folder, 'js'),
     name: 'test',
   };
-  await writeFile(config, natsConfig(await serverClaims(identity, opening), places));
   const servers = [`nats://127.0.0.1:${port}`];
   const connections: BusConnection[] = [];
   let server: ChildProcess | undefined;
@@ -73,6 +72,8 @@ export async function startBus(opening: MeshOpening = {}): Promise<TestBus> {
       return connection;
     },
     async start() {
+      // Signed anew at each start, as the foundation does it.
+      await writeFile(config, natsConfig(await serverClaims(identity, opening), places));
       const started = spawn(program, ['--config', config, '--log', path.join(folder, 'log')], { stdio: 'ignore' });
       server = started;
       const probe = async () => {
