@@ -3,6 +3,9 @@ import { acts } from './commands/acts.ts';
 import { actCancel } from './commands/act/cancel.ts';
 import { actShow } from './commands/act/show.ts';
 import { assign } from './commands/assign.ts';
+import { complete } from './commands/complete.ts';
+import { completion } from './commands/completion.ts';
+import { configShow } from './commands/config/show.ts';
 import { events } from './commands/events.ts';
 import { host } from './commands/host.ts';
 import { moduleAdd } from './commands/module/add.ts';
@@ -64,6 +67,9 @@ export const commandTable: readonly CommandDefinition[] = [
   actCancel,
   secretList,
   secretRotate,
+  configShow,
+  completion,
+  complete,
   workController,
   host,
   providePostgresCommand,

@@ -41,6 +41,8 @@ export type CommandDefinition = {
   readonly group: Group;
   /** One line, without a full stop. */
   readonly summary: string;
+  /** Asked for by programs alone: neither help nor the manual names it. */
+  readonly hidden?: true;
   /** What one line cannot say: what it changes, what it waits for. */
   readonly details?: string;
   readonly arguments?: readonly ArgumentDefinition[];

@@ -1,4 +1,5 @@
 /** The command: reads the command line, runs what it asks for, prints what came of it, and ends with U1's codes. */
+import { answer } from './answer.ts';
 import { commandTable } from './command-table.ts';
 import { problemOf } from './errors.ts';
 import { exit } from './exit.ts';
@@ -16,7 +17,7 @@ async function main(argv: readonly string[]): Promise<number> {
     const parsed = parse(argv, commandTable, version);
     switch (parsed.kind) {
       case 'text':
-        say.printRaw(parsed.text);
+        say.print(answer('mesh.text', { text: parsed.text }, ({ text }) => text));
         return exit.done;
       case 'wrong':
         return say.problem(parsed.problem);

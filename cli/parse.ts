@@ -6,7 +6,7 @@ import { parseDuration } from './duration.ts';
 import { givenOf, type Given, type GivenValue } from './given.ts';
 import { nearest } from './nearest.ts';
 import { problem, type Problem } from './problem.ts';
-import { helpOfAll, helpOfCommand, helpOfNoun } from './render/help.ts';
+import { helpOfAll, helpOfCommand, helpOfNoun, shownIn } from './render/help.ts';
 
 export type Globals = { readonly state: string | undefined; readonly isJson: boolean; readonly noColor: boolean };
 export type Parsed =
@@ -235,7 +235,7 @@ function knownWords(called: string, table: readonly CommandDefinition[]): readon
   const within = called.split(' ').slice(1);
   return [
     ...new Set(
-      table.flatMap(({ name }) =>
+      shownIn(table).flatMap(({ name }) =>
         within.every((word, index) => name.split(' ')[index] === word) ? (name.split(' ')[within.length] ?? []) : [],
       ),
     ),

@@ -62,11 +62,30 @@ function split(given: Given): { readonly name: string; readonly value: unknown }
   if (isUnset) return { name: written, value: undefined };
   const text = written.slice(at + 1);
   if (!given.flag('parse')) return { name: written.slice(0, at), value: text };
+  return { name: written.slice(0, at), value: parsed(text) };
+}
+
+function parsed(text: string): unknown {
+  let value: unknown;
   try {
-    return { name: written.slice(0, at), value: JSON.parse(text) };
+    value = JSON.parse(text);
   } catch {
     throw wrong(`${JSON.stringify(text)} is not JSON`, 'with --parse a text stands in double quotes');
   }
+  const changed = roundedIn(text);
+  if (changed === undefined) return value;
+  throw wrong(
+    `${changed} is a number that would not stay as it is`,
+    'whole numbers beyond 9007199254740991 lose digits in JSON: write it as a text, in double quotes',
+  );
+}
+
+/** A whole number in a JSON text that reading it would change. */
+function roundedIn(text: string): string | undefined {
+  const withoutTexts = text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""');
+  return [...withoutTexts.matchAll(/-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g)]
+    .map(([digits]) => digits)
+    .find((digits) => /^-?\d+$/.test(digits) && !Number.isSafeInteger(Number(digits)));
 }
 
 function wrong(what: string, why: string): Stopped {

@@ -20,11 +20,16 @@ export const groups: readonly Group[] = [
   'processes',
 ];
 
+/** Those that a person is told of. */
+export const shownIn = (table: readonly CommandDefinition[]): readonly CommandDefinition[] =>
+  table.filter(({ hidden }) => hidden !== true);
+
 /** Every command, by group. */
 export function helpOfAll(table: readonly CommandDefinition[]): string {
-  const width = Math.max(...table.map((command) => called(command).length));
+  const all = shownIn(table);
+  const width = Math.max(...all.map((command) => called(command).length));
   const sections = groups.flatMap((group) => {
-    const commands = table.filter((command) => command.group === group);
+    const commands = all.filter((command) => command.group === group);
     if (commands.length === 0) return [];
     return [
       `${group}:\n${indent(commands.map((command) => `${called(command).padEnd(width)}  ${command.summary}`).join('\n'))}`,

@@ -13,6 +13,7 @@ export type Paint = {
 
 export type Look = {
   readonly paint: Paint;
+  readonly isColoured: boolean;
   /** Times are said relative to `nowMs` on a terminal, and in full elsewhere. */
   readonly isTerminal: boolean;
   readonly columns: number;
@@ -35,8 +36,10 @@ export function isColoured(stream: Stream, env: Env, noColor: boolean): boolean 
 
 /** How things look on one stream. */
 export function lookOn(stream: Stream, env: Env, noColor: boolean, nowMs: number): Look {
+  const coloured = isColoured(stream, env, noColor);
   return {
-    paint: isColoured(stream, env, noColor) ? colours : plain,
+    paint: coloured ? colours : plain,
+    isColoured: coloured,
     isTerminal: stream.isTTY === true,
     columns: stream.columns ?? 100,
     nowMs,

@@ -1,12 +1,12 @@
 /** The manual: docs/commands.md, made from the definitions, so that it cannot say what is not so. */
 import { globalOptions, type CommandDefinition, type OptionDefinition } from '../definition.ts';
 import { exitMeanings } from '../exit.ts';
-import { groups, optionRows, usage } from './help.ts';
+import { groups, optionRows, shownIn, usage } from './help.ts';
 
 /** The whole page. */
 export function manualPage(table: readonly CommandDefinition[]): string {
   const sections = groups.flatMap((group) => {
-    const commands = table.filter((command) => command.group === group);
+    const commands = shownIn(table).filter((command) => command.group === group);
     return commands.length === 0 ? [] : [`## ${capital(group)}`, ...commands.map(commandSection)];
   });
   return `${[
