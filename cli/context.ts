@@ -14,6 +14,8 @@ export type Context = {
   readonly progress: Progress;
   /** Prints an answer at once: for commands that go on (a stream of events). */
   readonly print: (answer: Answer) => void;
+  /** Puts an answer in the place of all that stands on the terminal; undefined where there is none to paint on. */
+  readonly repaint: ((answer: Answer) => void) | undefined;
   /** Text for a program that reads stdout: a token, a schema. */
   readonly printRaw: (text: string) => void;
   readonly ask: Ask;

@@ -21,6 +21,20 @@ export function untilTold(): AbortSignal {
   return told.signal;
 }
 
+/** Settles after `ms`, or at once when `signal` aborts. */
+export function pauseUntil(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done, { once: true });
+    if (signal.aborted) done();
+  });
+}
+
 /** What a part says as it goes, for a command that a person watches. */
 export function sayOn(progress: Progress) {
   const say = (_fields: object, text: string): void => progress.say(text);

@@ -38,6 +38,12 @@ export function terminal({
     const text = answer.text(lookOf(process.stdout));
     if (text !== '') printRaw(text);
   };
+  const repaint = (answer: Answer): void => {
+    progress.clear();
+    const lines = answer.text(lookOf(process.stdout)).split('\n');
+    // Over what stands there, each line to its end, and what is below cleared: a screen that is cleared first would flicker.
+    process.stdout.write(`\u001b[H${lines.map((line) => `${line}\u001b[K\n`).join('')}\u001b[J`);
+  };
   return {
     print,
     printRaw,
@@ -56,6 +62,7 @@ export function terminal({
       progressLook: lookOf(process.stderr),
       progress,
       print,
+      repaint: isJson || !process.stdout.isTTY || env['TERM'] === 'dumb' ? undefined : repaint,
       printRaw,
       ask: { isInteractive: process.stdin.isTTY && process.stderr.isTTY, line: askOnStderr },
     }),

@@ -45,7 +45,7 @@ async function follow(
   about: string | undefined,
   first: readonly EventBody[],
 ): Promise<never> {
-  const { untilTold } = await import('../processes.ts');
+  const { pauseUntil, untilTold } = await import('../processes.ts');
   const told = untilTold();
   // By id and not by the highest one: an event is seen when its transaction commits, which may be after a later one's.
   const seen = new Set<number>();
@@ -59,10 +59,7 @@ async function follow(
     }
     for (const id of seen) if (seen.size > keptIds) seen.delete(id);
     if (told.aborted) break;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, lookEveryMs);
-      told.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
-    });
+    await pauseUntil(lookEveryMs, told);
     found = await read(controller, 500, about);
   }
   throw new Stopped(

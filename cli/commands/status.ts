@@ -6,13 +6,15 @@ import type { CommandDefinition } from '../definition.ts';
 import { exit } from '../exit.ts';
 import { problem, Stopped } from '../problem.ts';
 import { drawStatus } from '../render/status.ts';
+import { drawStatusChanges } from '../render/status-changes.ts';
 
 export const status: CommandDefinition = {
   name: 'status',
   group: 'what is so',
   summary: 'say how every node stands: what is broken, what does not answer, what is out of date',
-  details: 'Ends with 6 when something here is for a person to look at.',
-  options: [{ name: 'watch', short: 'w', says: 'go on until Ctrl-C, and say it anew when it changes' }],
+  details:
+    'Ends with 6 when something here is for a person to look at. With --watch: on a terminal the picture is painted anew when anything changes; elsewhere the whole is said once and then a line for each change; with --json, one object a line.',
+  options: [{ name: 'watch', short: 'w', says: 'go on until Ctrl-C, and say what changes as it does' }],
   examples: ['mesh status', 'mesh status --watch', 'mesh status --json'],
   async run(given, context) {
     const { withController } = await import('../controller.ts');
@@ -25,32 +27,45 @@ export const status: CommandDefinition = {
 async function look({ store, foundation }: Controller): Promise<Answer> {
   const { status: read } = await import('../../src/operations/plan/status.ts');
   const { sha256Hex } = await import('../../src/sealing/digest.ts');
-  const now: Status = await read(store, sha256Hex, Date.now());
+  return answerOf(await read(store, sha256Hex, Date.now()), foundation);
+}
+
+function answerOf(now: Status, { temporal }: Controller['foundation']): Answer {
   return answer(
     'mesh.status',
-    { ...now, temporalUi: foundation.temporal.uiUrl },
+    { ...now, temporalUi: temporal.uiUrl },
     drawStatus,
     now.needsAttention ? exit.unwell : exit.done,
   );
 }
 
-const lookEveryMs = 1_000;
+/** How often a terminal is painted anew although nothing happened: the times on it move. */
+const repaintEveryMs = 1_000;
 
-async function watch(controller: Controller, { print, isJson, look: { isTerminal } }: Context): Promise<never> {
-  const { untilTold } = await import('../processes.ts');
-  const told = untilTold();
-  let shown = '';
-  while (!told.aborted) {
-    const now = await look(controller);
-    // On a terminal the times move, so it is drawn anew each time; elsewhere only what changed is worth a line.
-    const said = JSON.stringify(now.body);
-    if (isTerminal && !isJson) process.stdout.write('\u001b[H\u001b[2J');
-    if ((isTerminal && !isJson) || said !== shown) print(now);
-    shown = said;
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, lookEveryMs);
-      told.addEventListener('abort', () => (clearTimeout(timer), resolve()), { once: true });
-    });
+async function watch({ store, foundation }: Controller, { print, repaint, isJson }: Context): Promise<never> {
+  const { pauseUntil, untilTold } = await import('../processes.ts');
+  const { followStatus } = await import('../../src/operations/plan/follow-status.ts');
+  const { sha256Hex } = await import('../../src/sealing/digest.ts');
+  const signal = untilTold();
+  let painted: Answer | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  if (repaint !== undefined)
+    timer = setInterval(() => {
+      if (painted !== undefined) repaint(painted);
+    }, repaintEveryMs);
+  try {
+    await followStatus(
+      store,
+      { hash: sha256Hex, now: Date.now, pause: (ms) => pauseUntil(ms, signal), signal },
+      (now, before) => {
+        const found = answerOf(now, foundation);
+        if (repaint !== undefined) repaint((painted = found));
+        else if (before === undefined || isJson) print(found);
+        else print({ ...found, text: (look) => drawStatusChanges(before, now, look) });
+      },
+    );
+  } finally {
+    clearInterval(timer);
   }
   throw new Stopped(
     problem('interrupted', { what: 'you stopped watching', why: 'nothing else was stopped', next: ['mesh status'] }),

@@ -1,6 +1,7 @@
 import type { ActStatus, NodeStatus, Status } from '../../src/operations/plan/status.ts';
 import type { Look } from './look.ts';
 import { nextLines } from './problem.ts';
+import { wordOf } from './status-changes.ts';
 import { count, indent, table, type Cell } from './table.ts';
 import { time } from './time.ts';
 
@@ -42,16 +43,16 @@ function row(node: NodeStatus, look: Look): readonly Cell[] {
   ];
 }
 
-function concernCell({ concern, hearing, state }: NodeStatus, { paint }: Look): Cell {
-  switch (concern) {
+function concernCell(node: NodeStatus, { paint }: Look): Cell {
+  const text = wordOf(node);
+  switch (node.concern) {
     case 'broken':
-      return { text: 'broken', paint: paint.red };
+      return { text, paint: paint.red };
     case 'not answering':
-      return { text: state === 'joined' ? hearing : state, paint: paint.yellow };
     case 'out of date':
-      return { text: 'out of date', paint: paint.yellow };
+      return { text, paint: paint.yellow };
     case 'well':
-      return { text: 'well', paint: paint.green };
+      return { text, paint: paint.green };
   }
 }
 

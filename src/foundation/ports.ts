@@ -27,6 +27,14 @@ export type KeptAddresses = z.infer<typeof kept>;
 
 const fileOf = (stateDir: string): string => path.join(stateDir, 'foundation.json');
 
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** What is kept, or undefined when no mesh was ever raised here. Errors: the file is not what mesh wrote. */
 export async function readKeptAddresses(stateDir: string): Promise<KeptAddresses | undefined> {
   const text = await readFile(fileOf(stateDir), 'utf8').catch((error: unknown) => {
@@ -34,11 +42,11 @@ export async function readKeptAddresses(stateDir: string): Promise<KeptAddresses
     throw new Error(`${fileOf(stateDir)} cannot be read`, { cause: error });
   });
   if (text === undefined) return undefined;
-  try {
-    return kept.parse(JSON.parse(text));
-  } catch (cause) {
-    throw new Error(`${fileOf(stateDir)} is not as mesh wrote it`, { cause });
-  }
+  const read = kept.safeParse(parsed(text));
+  if (read.success) return read.data;
+  // In words: what a file holds is no fault of the code that looks at it.
+  const cause = new Error(read.error.issues.map(({ path: at, message }) => `${at.join('.')}: ${message}`).join('; '));
+  throw new Error(`${fileOf(stateDir)} is not as mesh wrote it`, { cause });
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Query } from './query.ts';
 import { actReads, actRows, lockRows } from './rows/act-rows.ts';
 import { busCredentialRows } from './rows/bus-credential-rows.ts';
 import { reportReads, reportRows, sentReads, sentRows } from './rows/declaration-rows.ts';
-import { eventReads, eventRows, unreadableReads, unreadableRows } from './rows/event-rows.ts';
+import { eventReads, eventRows, markReads, unreadableReads, unreadableRows } from './rows/event-rows.ts';
 import { intentReads, intentRows } from './rows/intent-rows.ts';
 import { moduleReads, moduleRows } from './rows/module-rows.ts';
 import { invitationReads, invitationRows, nodeReads, nodeRows } from './rows/node-rows.ts';
@@ -59,6 +59,7 @@ function viewOf(query: Query, manifests: ManifestCache) {
     ...eventReads(query),
     ...intentReads(query),
     ...invitationReads(query),
+    ...markReads(query),
     ...moduleReads(query),
     ...nodeReads(query),
     ...reportReads(query),

@@ -3,6 +3,7 @@ import type { SecretNeed } from '../../domain/credential/secrets-to-make.ts';
 import type { Refusal } from '../../domain/refusal/refusal.ts';
 import type { Standing } from '../../domain/report/account.ts';
 import type { Binding } from '../../domain/resolution/resolve.ts';
+import { given } from '../../domain/words/given.ts';
 import type { NodeName } from '../../domain/words/names.ts';
 import type { SentRow } from '../ports/declaration-rows.ts';
 import type { NodeState } from '../ports/node-rows.ts';
@@ -22,6 +23,10 @@ export type NodePlan = {
       readonly digest: string;
       /** Against what was last sent, by the digests of resources; against nothing when nothing was sent (D6). */
       readonly difference: Difference;
+      /** What it was last sent, as it was recorded: the digest of the whole, and of each resource that may differ from it. */
+      readonly sent?: { readonly digest: string; readonly resources: ReadonlyMap<string, string> };
+      /** Resource id → canonical JSON of what would be sent now. */
+      readonly would: ReadonlyMap<string, string>;
       /** What it takes from other nodes, provision by provision (M6). */
       readonly takes: readonly Binding[];
       /** Secrets that a push would make first (S3). */
@@ -59,7 +64,16 @@ function planOf({ node, composition, standing, sent }: JudgedNode, hash: Hash): 
   if (composition.kind === 'unresolvable') return { ...common, kind: 'unresolvable', refusals: composition.refusals };
   const { digest, takes, wouldMake, resources } = composition;
   const difference = sent?.digest === digest ? noDifference : differenceFrom(sent, resources, hash);
-  return { ...common, kind: 'resolvable', digest, difference, takes, wouldMake };
+  return {
+    ...common,
+    kind: 'resolvable',
+    digest,
+    difference,
+    ...given('sent', sent && { digest: sent.digest, resources: sent.resources }),
+    would: resources,
+    takes,
+    wouldMake,
+  };
 }
 
 const noDifference: Difference = { added: [], changed: [], removed: [] };

@@ -62,13 +62,13 @@ export type Status = {
   readonly needsAttention: boolean;
 };
 
-type View = StandingReads & Pick<ActRows, 'actRows'> & UnreadableReads;
+export type StatusReads = StandingReads & Pick<ActRows, 'actRows'> & UnreadableReads;
 
 /**
  * What is so, in one snapshot; text and JSON are both made of this value (D21). No `null` in it anywhere (D22). `now`: ms, the
  * controller's clock.
  */
-export function status(store: Reads<View>, hash: Hash, now: number): Promise<Status> {
+export function status(store: Reads<StatusReads>, hash: Hash, now: number): Promise<Status> {
   return store.read(async (view) => {
     const nodes = (await judgeNodes(view, hash)).map((one) => nodeStatus(one, now));
     const acts = (await view.actRows({ limit: 100, openOnly: true })).map(actStatus);

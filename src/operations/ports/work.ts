@@ -55,3 +55,6 @@ export type EventReads = {
     readonly about?: string;
   }): Promise<readonly EventRow[]>;
 };
+
+/** A text that is another one after anything was written, by whomever: two that are the same saw the same world. */
+export type MarkReads = { mark(): Promise<string> };

@@ -34,6 +34,7 @@ export function recordReport(store: Writes<Tx>, report: Report, receivedAt: numb
     }
     const changed = previous?.outcome !== report.outcome || previous.digest !== report.digest;
     if (changed) await tx.event(reported(report));
+    if (isNewDrift(previous, report)) await tx.event(putRight(report));
     return { kind: 'recorded', changed };
   });
 }
@@ -68,6 +69,15 @@ function rowOf(
     ...(refusal !== undefined && { refusal }),
     ...(failingSince !== undefined && { failingSince: new Date(failingSince) }),
   };
+}
+
+/** The next report no longer says it, so an event does (D13). A host tells the same pass again when its granters have something to say. */
+function isNewDrift(previous: ReportRow | undefined, { drift }: Report): boolean {
+  return drift.length > 0 && JSON.stringify(previous?.drift) !== JSON.stringify(drift);
+}
+
+function putRight({ node, drift }: Report) {
+  return { kind: 'drift-put-right', about: node, detail: { drift: drift.slice(0, 10) } };
 }
 
 function reported({ node, outcome, digest, applied, declared, failures, refusal }: Report) {

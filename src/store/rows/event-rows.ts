@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { EventReads, EventRows } from '../../operations/ports/work.ts';
+import type { EventReads, EventRows, MarkReads } from '../../operations/ports/work.ts';
 import type { UnreadableReads, UnreadableRows } from '../../operations/ports/declaration-rows.ts';
 import type { Query } from '../query.ts';
 
@@ -38,6 +38,14 @@ export function eventReads(query: Query): EventReads {
           limit $1`,
         [limit, before ?? null, about ?? null],
       ),
+  };
+}
+
+export function markReads(query: Query): MarkReads {
+  return {
+    // Which transactions have ended: another one after each that wrote, and after nothing else.
+    mark: async () =>
+      (await query.first(z.object({ mark: z.string() }), `select pg_current_snapshot()::text as mark`))?.mark ?? '',
   };
 }
 
