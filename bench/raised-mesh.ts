@@ -19,7 +19,7 @@ import { anyNode, declarationsStream, reportsStream } from '../src/bus/subjects.
 import { isRefusal } from '../src/domain/refusal/refusal.ts';
 import { controllerKeysAt } from '../src/foundation/controller-keys.ts';
 import { lowerFoundation, raiseFoundation, type Foundation } from '../src/foundation/foundation.ts';
-import { recordReport } from '../src/operations/report/record-report.ts';
+import { recordReports } from '../src/operations/report/record-report.ts';
 import { connectionOf } from '../src/store/address.ts';
 import { migrate } from '../src/store/migrate.ts';
 import { openStore, type Store } from '../src/store/store.ts';
@@ -76,9 +76,9 @@ export async function raiseMesh(): Promise<RaisedMesh> {
     steps: activitiesOver({ store, mesh: bus, system: bus, keys, wakes, random: undefined, reached: undefined }),
     takeReports() {
       const reports = consumeReports(bus, {
-        async onReport(report) {
-          await recordReport(store, report, Date.now());
-          announceReported(bus, report);
+        async onReports(came) {
+          await recordReports(store, came, Date.now());
+          for (const report of came) announceReported(bus, report);
         },
         onUnreadable: ({ reason }) => Promise.reject(new Error(reason)),
       });

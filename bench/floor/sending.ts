@@ -47,6 +47,7 @@ export async function floorSend(
   composed: readonly Composed[],
   number: number,
 ): Promise<void> {
+  await pg.query('select node, digest, sequence from floor.sent');
   const sequences = await Promise.all(
     composed.map(async ({ node, text, digest }) => {
       const signature = sign(null, Buffer.from(`mesh.envelope.v1\n${node}\n${digest}\n${number}\n`), privateKey);

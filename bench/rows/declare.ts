@@ -71,14 +71,13 @@ function changedModule(round: number): object {
   return { ...written, resources: [resources[0], file, resources[2]] };
 }
 
-/** The floor's reads: where each node is and which ports it has, and what it was last sent. */
+/** The floor's reads: where each node is and which ports it has. */
 export async function readNodes({ pg }: RaisedMesh): Promise<readonly FloorNode[]> {
   const { rows } = await pg.query<{ node: string; address: string; ports: string }>(
     `select n.node, n.address, p.ports
        from mesh.nodes n
        join (select node, string_agg(port::text, ' ' order by port) as ports from mesh.ports group by node) p on p.node = n.node`,
   );
-  await pg.query('select node, digest, sequence from floor.sent');
   return rows.map(({ node, address, ports }) => ({ node, address, ports: ports.split(' ').map(Number) }));
 }
 

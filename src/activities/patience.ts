@@ -1,13 +1,18 @@
 /** Waiting inside an activity: heartbeats, looks at the rows, sleeps until something was reported. */
+import { setTimeout as pause } from 'node:timers/promises';
 import { CancelledFailure, Context } from '@temporalio/activity';
 import type { Wakes } from './ports.ts';
 
 /** How long to sleep at most between two looks: the announcement of a report may be lost, its row is not. */
 const lookAgainMs = 1000;
 
+/** How often at most it is written down what is waited for: it is for people to read. */
+const sayAgainMs = 1000;
+
 /**
- * Calls `look` until it answers something, woken by reports; heartbeats what it waits for.
- * Survives any restart, since each look reads rows alone. Ends by cancellation with CancelledFailure.
+ * Calls `look` until it answers something, woken by reports; heartbeats what it waits for, and has it said. What was said last
+ * stands until the step's own note takes it back. Survives any restart, since each look reads rows alone. Looking takes at
+ * most half of its time, however many report. Ends by cancellation with CancelledFailure.
  */
 export async function untilReported<T>(
   wakes: Wakes,
@@ -16,20 +21,21 @@ export async function untilReported<T>(
 ): Promise<T> {
   const context = Context.current();
   let said = '';
+  let saidAt = -Infinity;
   for (;;) {
     const since = wakes.now();
+    const began = performance.now();
     const seen = await look();
-    if ('done' in seen) {
-      if (said !== '') await say([]);
-      return seen.done;
-    }
-    const words = seen.waitsFor.join('; ');
+    const tookMs = performance.now() - began;
+    if ('done' in seen) return seen.done;
+    const words = seen.waitsFor.slice(0, 20).join('; ');
     context.heartbeat(words.slice(0, 500));
-    if (words !== said) {
+    if (words !== said && began - saidAt >= sayAgainMs) {
       await say(seen.waitsFor.slice(0, 20));
       said = words;
+      saidAt = began;
     }
-    await Promise.race([wakes.after(since, lookAgainMs), context.cancelled]);
+    await Promise.race([Promise.all([wakes.after(since, lookAgainMs), pause(tookMs)]), context.cancelled]);
     if (context.cancellationSignal.aborted) throw new CancelledFailure('the wait was cancelled');
   }
 }

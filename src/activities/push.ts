@@ -1,7 +1,7 @@
 /** A7's steps: who is to be sent, sending, and waiting until every node said what became of it. */
 import { z } from 'zod';
 import type { PushRequest, PushResult } from '../domain/act/act.ts';
-import { arrivalOf } from '../domain/act/waiting.ts';
+import { arrivalOf, type Arrival } from '../domain/act/waiting.ts';
 import { nodeName, type NodeName } from '../domain/words/names.ts';
 import { refuse } from './faults.ts';
 import { untilReported } from './patience.ts';
@@ -34,10 +34,7 @@ export function createPushActivities(ports: PushPorts) {
       const row = await acts.begin({ act, workflowId, kind: 'push', summary, person: request.person });
       const known = pushNotes.safeParse(row.detail);
       if (known.success) return known.data.nodes.length;
-      const { inventory } = await declarations.snapshot();
-      const joined = new Set(
-        inventory.nodes.filter((node) => node.sealingFingerprint !== undefined).map((node) => node.name),
-      );
+      const joined = await declarations.sealingKeys(request.nodes);
       const missing = (request.nodes ?? []).filter((node) => !joined.has(node));
       if (missing.length > 0) {
         await acts.end(act, 'failed', { refusal: 'node-not-joined' });
@@ -48,7 +45,7 @@ export function createPushActivities(ports: PushPorts) {
           next: ['mesh node list'],
         });
       }
-      const nodes = [...(request.nodes ?? joined)].toSorted();
+      const nodes = [...(request.nodes ?? joined.keys())].toSorted();
       await acts.note(act, { nodes });
       return nodes.length;
     },
@@ -71,20 +68,25 @@ export function createPushActivities(ports: PushPorts) {
     async awaitNodes(act: string): Promise<PushResult> {
       const notes = await notesOf(act);
       const nodes = [...new Set([...notes.sent, ...notes.already])];
+      let waiting: readonly NodeName[] = nodes;
+      const failed: NodeName[] = [];
       const result = await untilReported<PushResult>(
         wakes,
         async () => {
-          const [sent, reports] = await Promise.all([declarations.sentTo(nodes), declarations.reportsOf(nodes)]);
-          const arrivals = nodes.map((node) => ({ node, arrival: arrivalOf(sent.get(node), reports.get(node)) }));
-          const waiting = arrivals.filter(({ arrival }) => arrival === 'waiting');
-          if (waiting.length > 0) return { waitsFor: waiting.map(({ node }) => `${node} to report what it was sent`) };
-          const failed = arrivals.filter(({ arrival }) => arrival !== 'applied').map(({ node }) => node);
+          const [sent, reports] = await Promise.all([declarations.sentTo(waiting), declarations.reportsOf(waiting)]);
+          const arrivals = waiting.map((node) => ({ node, arrival: arrivalOf(sent.get(node), reports.get(node)) }));
+          const of = (wanted: (arrival: Arrival) => boolean): readonly NodeName[] =>
+            arrivals.filter(({ arrival }) => wanted(arrival)).map(({ node }) => node);
+          // Each node is asked about until it answered: what it is sent after that is another act's.
+          waiting = of((arrival) => arrival === 'waiting');
+          failed.push(...of((arrival) => arrival === 'failed' || arrival === 'refused'));
+          if (waiting.length > 0) return { waitsFor: waiting.map((node) => `${node} to report what it was sent`) };
           return {
             done: {
               act,
               sent: notes.sent.length,
               alreadySent: notes.already.length,
-              applied: arrivals.length - failed.length,
+              applied: nodes.length - failed.length,
               failed: few(failed),
               failedCount: failed.length,
               unresolvable: few(notes.unresolvable),

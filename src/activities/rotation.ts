@@ -54,22 +54,24 @@ export function createRotationActivities(ports: RotationPorts) {
     notes.pairs.map(({ key, from }) => ({ key, generation: from }));
 
   /** Nodes whose last report is not yet about what was last sent to them, in words. */
-  const waitsForNodes = async (nodes: readonly NodeName[]): Promise<readonly string[]> => {
+  const waitsForNodes = async (nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, string>> => {
     const [sent, reports] = await Promise.all([declarations.sentTo(nodes), declarations.reportsOf(nodes)]);
-    return nodes.flatMap((node) => {
-      const arrival = arrivalOf(sent.get(node), reports.get(node));
-      if (arrival === 'applied') return [];
-      return [
-        arrival === 'waiting'
-          ? `${node} to report what it was sent`
-          : `${node} to apply it: its last report says ${arrival}`,
-      ];
-    });
+    return new Map(
+      nodes.flatMap((node) => {
+        const arrival = arrivalOf(sent.get(node), reports.get(node));
+        if (arrival === 'applied') return [];
+        const words =
+          arrival === 'waiting'
+            ? `${node} to report what it was sent`
+            : `${node} to apply it: its last report says ${arrival}`;
+        return [[node, words] as const];
+      }),
+    );
   };
 
   /** Of these, the ones that still have a consumer: one that was unassigned meanwhile is not waited for. Asked anew every two seconds at most. */
   const stillNeeded = (wanted: readonly Granted[]): (() => Promise<readonly Granted[]>) => {
-    let asked = -Infinity;
+    let asked = ports.now();
     let needed = wanted;
     return async () => {
       if (ports.now() - asked < 2000) return needed;
@@ -163,15 +165,15 @@ export function createRotationActivities(ports: RotationPorts) {
           const wanted = await needed();
           for (const one of wanted)
             if (entryOf(entries, one)?.state === 'granted') grantedAt[pairPath(one.key)] ??= ports.now();
-          for (const key of abrupt)
-            if ((await waitsForNodes([key.consumerNode])).length === 0) heldAt[pairPath(key)] ??= ports.now();
-          const waitsFor = [...(await waitsForNodes(nodes)), ...waitsForGrant(entries, wanted)];
+          const late = await waitsForNodes(nodes);
+          for (const key of abrupt) if (!late.has(key.consumerNode)) heldAt[pairPath(key)] ??= ports.now();
+          const waitsFor = [...late.values(), ...waitsForGrant(entries, wanted)];
           return waitsFor.length === 0 ? { done: true } : { waitsFor };
         },
         say(act),
       );
       const overlapFrom = notes.overlapFrom ?? new Date(ports.now()).toISOString();
-      await acts.note(act, { grantedAt, heldAt, ...(abrupt.length < keys.length && { overlapFrom }) });
+      await acts.note(act, { waitsFor: [], grantedAt, heldAt, ...(abrupt.length < keys.length && { overlapFrom }) });
     },
 
     /** (4) The login exists: hands the new generation to the consumers, and waits until they hold it. */
@@ -186,7 +188,7 @@ export function createRotationActivities(ports: RotationPorts) {
       await untilReported(
         wakes,
         async () => {
-          const waitsFor = await waitsForNodes(nodes);
+          const waitsFor = [...(await waitsForNodes(nodes)).values()];
           return waitsFor.length === 0 ? { done: true } : { waitsFor };
         },
         say(act),
@@ -215,7 +217,7 @@ export function createRotationActivities(ports: RotationPorts) {
         },
         say(act),
       );
-      await acts.note(act, { cutOff });
+      await acts.note(act, { waitsFor: [], cutOff });
     },
 
     /** (6) Withdraws the old generation and waits until its login is ended and its sessions are gone. */
@@ -231,13 +233,13 @@ export function createRotationActivities(ports: RotationPorts) {
         async () => {
           const entries = await declarations.granterEntries(providersOf(keys));
           const old = oldOf(notes);
-          const waitsFor = [...(await waitsForNodes(nodes)), ...waitsForEnd(entries, old)];
+          const waitsFor = [...(await waitsForNodes(nodes)).values(), ...waitsForEnd(entries, old)];
           if (waitsFor.length > 0) return { waitsFor };
           return { done: old.reduce((sum, one) => sum + (entryOf(entries, one)?.sessionsEnded ?? 0), 0) };
         },
         say(act),
       );
-      await acts.note(act, { sessionsEnded });
+      await acts.note(act, { waitsFor: [], sessionsEnded });
     },
 
     /** (7) Unlocks and says how it went. */

@@ -8,6 +8,7 @@ import type { Refusal } from '../domain/refusal/refusal.ts';
 import { resolve, type Resolution } from '../domain/resolution/resolve.ts';
 import type { Inventory } from '../domain/resolution/inventory.ts';
 import type { NodeName } from '../domain/words/names.ts';
+import type { NewSent } from '../operations/ports/declaration-rows.ts';
 import { eachOf } from './patience.ts';
 import type { CredentialRecords, DeclarationBus, DeclarationRecords, Hash, SealNew, Signer } from './ports.ts';
 import { endsOf, makeSecrets } from './secrets.ts';
@@ -36,8 +37,9 @@ type Composed = Extract<Composition, { kind: 'composed' }>;
 
 /** How often a send begins anew because secrets had to be made first, or somebody else sent to the same node meanwhile. */
 const rounds = 8;
-/** Nodes composed and sent at once. */
-const atOnce = 16;
+/** Nodes composed, published in a row and recorded together; while some are on their way the next are composed. */
+const together = 64;
+const atOnce = 2;
 
 /**
  * Sends each node what it should be now, unless it was sent just that; makes the secrets that are missing first, and
@@ -67,29 +69,28 @@ export async function sendTo(ports: SendingPorts, act: string, nodes: readonly N
       continue;
     }
     const again = new Set<NodeName>();
-    await eachOf([...left], atOnce, async (node) => {
-      const composed = compose({ inventory, resolution, node, hash: ports.hash });
-      if (composed.kind === 'unresolvable') {
-        answer.unresolvable.set(node, composed.refusals);
-        return;
+    const digestOf = digestsOnce(ports.hash);
+    await eachOf(inGroups([...left], together), atOnce, async (group) => {
+      const toSend: ToSend[] = [];
+      for (const node of group) {
+        const composed = compose({ inventory, resolution, node, hash: ports.hash });
+        if (composed.kind === 'unresolvable') {
+          answer.unresolvable.set(node, composed.refusals);
+          continue;
+        }
+        // Only composing knows that a secret is missing whose need arose within this snapshot: then it is made first.
+        if (composed.wouldMake.length > 0) throw new Error(`secrets of ${node} are still to be made`);
+        const row = rows.get(node);
+        if (row?.digest !== composed.digest)
+          toSend.push({ node, number, composed, expected: lastSequence.get(node) ?? row?.streamSequence ?? 0 });
+        else if (!answer.sent.has(node)) answer.already.add(node);
       }
-      // Only composing knows that a secret is missing whose need arose within this snapshot: then it is made first.
-      if (composed.wouldMake.length > 0) throw new Error(`secrets of ${node} are still to be made`);
-      const row = rows.get(node);
-      if (row?.digest === composed.digest) {
-        if (!answer.sent.has(node)) answer.already.add(node);
-        return;
-      }
-      const lost = await sendOne(ports, {
-        node,
-        number,
-        composed,
-        expected: lastSequence.get(node) ?? row?.streamSequence ?? 0,
-      });
-      if (lost === undefined) answer.sent.add(node);
-      else {
-        lastSequence.set(node, lost);
-        again.add(node);
+      for (const { node, lost } of await sendGroup(ports, toSend, digestOf)) {
+        if (lost === undefined) answer.sent.add(node);
+        else {
+          lastSequence.set(node, lost);
+          again.add(node);
+        }
       }
     });
     left = again;
@@ -113,24 +114,64 @@ async function makeMissing(
   return { count: await ports.credentials.keep(act, pairs, own), ends };
 }
 
-/** Answers the stream's last sequence when somebody else's message is there; undefined when ours is. */
-async function sendOne(
+type ToSend = {
+  readonly node: NodeName;
+  readonly number: number;
+  readonly composed: Composed;
+  readonly expected: number;
+};
+/** `lost`: the stream's last sequence, when somebody else's message is there instead of ours. */
+type Sent = { readonly node: NodeName; readonly lost?: number };
+
+/** Publishes all of them in a row, and records in one transaction what the stream has. What one could not send, the others are. */
+async function sendGroup(
   ports: SendingPorts,
-  of: { node: NodeName; number: number; composed: Composed; expected: number },
-): Promise<number | undefined> {
-  const { node, number, composed } = of;
-  const published = await ports.bus.publish(ports.sign({ node, number, text: composed.text }), of.expected);
+  group: readonly ToSend[],
+  digestOf: (text: string) => string,
+): Promise<readonly Sent[]> {
+  const published = await Promise.allSettled(group.map((one) => publishOne(ports, one)));
+  const records: NewSent[] = [];
+  const sent = published.flatMap((outcome, at): readonly Sent[] => {
+    const one = group[at];
+    if (one === undefined || outcome.status === 'rejected') return [];
+    if (!('number' in outcome.value)) return [{ node: one.node, lost: outcome.value.lost }];
+    const resources = new Map([...one.composed.resources].map(([id, text]) => [id, digestOf(text)]));
+    records.push({ ...outcome.value, resources });
+    return [{ node: one.node }];
+  });
+  if (records.length > 0) await ports.declarations.recordSent(...records);
+  for (const outcome of published) if (outcome.status === 'rejected') throw outcome.reason;
+  return sent;
+}
+
+async function publishOne(
+  ports: SendingPorts,
+  { node, number, composed, expected }: ToSend,
+): Promise<Omit<NewSent, 'resources'> | { readonly lost: number }> {
+  const { digest } = composed;
+  const published = await ports.bus.publish(ports.sign({ node, number, text: composed.text }), expected);
   const last = published === 'conflict' ? await ports.bus.last(node) : undefined;
-  if (published === 'conflict' && last?.envelope?.digest !== composed.digest) return last?.sequence ?? 0;
+  if (published === 'conflict' && last?.envelope?.digest !== digest) return { lost: last?.sequence ?? 0 };
   // Told before it is recorded: a step that is killed in between does both again, and the node is not left to its interval.
   await ports.bus.announceChanged(node);
-  const resources = new Map([...composed.resources].map(([id, text]) => [id, `sha256:${ports.hash(text)}`]));
-  await ports.declarations.recordSent({
+  return {
     node,
-    digest: composed.digest,
+    digest,
     number: last?.envelope?.number ?? number,
     streamSequence: published === 'conflict' ? (last?.sequence ?? 0) : published.sequence,
-    resources,
-  });
-  return undefined;
+  };
+}
+
+/** Most nodes share most of their resources: each text is digested once. */
+function digestsOnce(hash: Hash): (text: string) => string {
+  const known = new Map<string, string>();
+  return (text) => {
+    const found = known.get(text) ?? `sha256:${hash(text)}`;
+    known.set(text, found);
+    return found;
+  };
+}
+
+function inGroups<T>(items: readonly T[], size: number): readonly (readonly T[])[] {
+  return Array.from({ length: Math.ceil(items.length / size) }, (_, at) => items.slice(at * size, (at + 1) * size));
 }

@@ -9,7 +9,8 @@ import { reportLimitBytes } from './streams.ts';
 import { reportsConsumer, reportsStream, reportSubject } from './subjects.ts';
 
 const requestMs = 5_000;
-const batch = 32;
+/** How many reports are recorded together at most. */
+const batch = 128;
 const waitForReportsMs = 30_000;
 const retryFirstMs = 250;
 const retryMostMs = 30_000;
@@ -37,16 +38,20 @@ export async function publishReport(bus: BusConnection, report: Report): Promise
 }
 
 export type ReportsRead = {
-  /** Records a report. What it throws is given to `onFault`, and the report comes again later. */
-  readonly onReport: (report: Report) => Promise<void>;
+  /**
+   * Records reports that came together, in their order, all or none. When it throws, each is given to it alone; what it throws
+   * then is given to `onFault`, and that report comes again later.
+   */
+  readonly onReports: (reports: readonly Report[]) => Promise<void>;
   /** Keeps aside a message that nobody can read (U17): it is acknowledged only when this resolves. */
   readonly onUnreadable: (message: Unreadable) => Promise<void>;
   readonly onFault?: (fault: unknown) => void;
 };
 
 /**
- * Takes reports until `stop`, one after the other, from the consumer that all controllers share. Goes on by itself
- * after a lost connection or a restarted server: the client asks anew when it is back. `stop` waits for the report in hand.
+ * Takes reports until `stop`, in their order, from the consumer that all controllers share; those that come while others are
+ * recorded are recorded together. Goes on by itself after a lost connection or a restarted server: the client asks anew
+ * when it is back. `stop` waits for what is in hand.
  */
 export function consumeReports(mesh: BusConnection, by: ReportsRead): { stop(): Promise<void> } {
   const state: { stopped: boolean; current: ConsumerMessages | undefined } = { stopped: false, current: undefined };
@@ -76,10 +81,8 @@ async function takeAll(
         state.current = messages;
         // Stopped between the two: nobody else would end this request before it expires.
         if (state.stopped) messages.stop();
-        for await (const message of messages) {
-          await take(message, by);
-          if (state.stopped) return;
-        }
+        await takeAsTheyCome(messages, by, state);
+        if (state.stopped) return;
         faults = 0;
       }
     } catch (cause) {
@@ -93,10 +96,58 @@ async function takeAll(
 
 const retryDelayMs = (times: number): number => Math.min(retryMostMs, retryFirstMs * 2 ** (times - 1));
 
-async function take(message: JsMsg, by: ReportsRead): Promise<void> {
+/** Takes all that waits, again and again: the first at once, and with the next all that came meanwhile. */
+async function takeAsTheyCome(messages: ConsumerMessages, by: ReportsRead, state: { stopped: boolean }): Promise<void> {
+  let waiting: JsMsg[] = [];
+  const takeWaiting = async (): Promise<void> => {
+    while (waiting.length > 0 && !state.stopped) {
+      const together = waiting;
+      waiting = [];
+      await take(together, by);
+    }
+  };
+  let taking = Promise.resolve();
+  let isTaking = false;
+  for await (const message of messages) {
+    waiting.push(message);
+    if (isTaking) continue;
+    isTaking = true;
+    taking = takeWaiting().finally(() => (isTaking = false));
+  }
+  await taking;
+  // Stopped: another controller need not wait until they are given up here.
+  for (const message of waiting) message.nak();
+}
+
+type Taken = { readonly message: JsMsg; readonly report: Report };
+
+async function take(messages: readonly JsMsg[], by: ReportsRead): Promise<void> {
+  const reports: Taken[] = [];
+  for (const message of messages) {
+    const found = reportIn(message);
+    if ('reason' in found) await settled(message, by, () => by.onUnreadable(found));
+    else reports.push({ message, report: found });
+  }
+  if (reports.length > 1 && (await areRecorded(reports, by))) {
+    for (const { message } of reports) message.ack();
+    return;
+  }
+  for (const { message, report } of reports) await settled(message, by, () => by.onReports([report]));
+}
+
+/** One that cannot be recorded must not hold up the others: then each is tried alone, and its fault is told there. */
+async function areRecorded(reports: readonly Taken[], by: ReportsRead): Promise<boolean> {
   try {
-    const unreadable = await record(message, by);
-    if (unreadable !== undefined) await by.onUnreadable(unreadable);
+    await by.onReports(reports.map(({ report }) => report));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function settled(message: JsMsg, by: ReportsRead, work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
   } catch (fault) {
     by.onFault?.(fault);
     message.nak(retryDelayMs(message.info.deliveryCount));
@@ -105,7 +156,7 @@ async function take(message: JsMsg, by: ReportsRead): Promise<void> {
   message.ack();
 }
 
-async function record(message: JsMsg, by: ReportsRead): Promise<Unreadable | undefined> {
+function reportIn(message: JsMsg): Report | Unreadable {
   const { subject } = message;
   const report = read(reportSchema, message.data);
   if ('reason' in report) return { subject, reason: report.reason, body: message.data };
@@ -113,6 +164,5 @@ async function record(message: JsMsg, by: ReportsRead): Promise<Unreadable | und
   if (reportSubject(report.value.node) !== subject) {
     return { subject, reason: `it speaks of ${report.value.node}`, body: message.data };
   }
-  await by.onReport(report.value);
-  return undefined;
+  return report.value;
 }

@@ -22,33 +22,20 @@ type Tuple = readonly unknown[];
 
 /** All that declarations are composed from. One snapshot when `query` is inside a repeatable-read transaction. */
 export async function inventory(query: Query, manifests: ManifestCache): Promise<Inventory> {
-  return {
-    nodes: await nodes(query),
-    modules: await manifests.read(query),
-    assignments: await readByNode(query, 'mesh.assignments', ['module'], placed),
-    pins: await read(
-      query,
-      `select node, provision, provider_node, provider_module from mesh.pins order by node, provision`,
-      pin,
-    ),
-    bindings: await readByNode(
-      query,
-      'mesh.bindings',
-      ['module', 'provision', 'provider_node', 'provider_module'],
-      binding,
-    ),
-    ports: await readByNode(
-      query,
-      'mesh.ports where released_at is null',
-      ['module', 'listens', 'protocol', 'port', 'fixed'],
-      port,
-    ),
-    ownSecrets: await read(
+  // Sent in a row and answered in a row: the way there and back is gone once.
+  const [known, modules, assignments, pins, bindings, ports, ownSecrets, pairSecrets] = await Promise.all([
+    nodes(query),
+    manifests.read(query),
+    readByNode(query, 'mesh.assignments', ['module'], placed),
+    read(query, `select node, provision, provider_node, provider_module from mesh.pins order by node, provision`, pin),
+    readByNode(query, 'mesh.bindings', ['module', 'provision', 'provider_node', 'provider_module'], binding),
+    readByNode(query, 'mesh.ports where released_at is null', ['module', 'listens', 'protocol', 'port', 'fixed'], port),
+    read(
       query,
       `select node, module, name, origin, node_blob, node_fingerprint from mesh.own_secrets order by node, module, name`,
       ownSecret,
     ),
-    pairSecrets: await read(
+    read(
       query,
       `select provision, provider_node, provider_module, consumer_node, consumer_module, local, generation, stage, origin,
               consumer_blob, consumer_fingerprint, provider_blob, provider_fingerprint
@@ -57,7 +44,8 @@ export async function inventory(query: Query, manifests: ManifestCache): Promise
         order by provider_node, provision, provider_module, consumer_node, consumer_module, local, generation`,
       pairSecret,
     ),
-  };
+  ]);
+  return { nodes: known, modules, assignments, pins, bindings, ports, ownSecrets, pairSecrets };
 }
 
 async function read<Row>(query: Query, sql: string, shape: (tuple: Tuple) => Row): Promise<Row[]> {

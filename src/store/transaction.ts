@@ -11,9 +11,12 @@ const attempts = 12;
 /** Runs `work` between `begin` and commit; rolls back when it throws or answers a Refusal. */
 export async function transaction<T>(pool: pg.Pool, begin: string, work: (query: Query) => Promise<T>): Promise<T> {
   return withClient(pool, async (client) => {
-    await client.query(begin);
+    // Not waited for: the first query goes with it. It can only fail with its connection, and then everything after it does.
+    const begun = client.query(begin);
+    begun.catch(() => {});
     try {
       const answer = await work(queryOf(client));
+      await begun;
       await client.query(isRefusal(answer) ? 'rollback' : 'commit');
       return answer;
     } catch (error) {
@@ -49,14 +52,22 @@ export async function numberedSnapshot<T>(
   look: (query: Query, number: number) => Promise<T>,
 ): Promise<T> {
   return withClient(pool, async (client) => {
-    await client.query('select pg_advisory_lock($1)', [numberLock]);
-    await client.query('begin isolation level repeatable read');
-    const { rows } = await client.query<{ number: string }>(`select nextval('mesh.declaration_number') as number`);
-    await client.query('select pg_advisory_unlock($1)', [numberLock]);
-    await client.query('set transaction read only');
-    const answer = await look(queryOf(client), Number(rows[0]?.number));
-    await client.query('commit');
-    return answer;
+    try {
+      await client.query('select pg_advisory_lock($1)', [numberLock]);
+      const [, { rows }] = await Promise.all([
+        client.query('begin isolation level repeatable read'),
+        client.query<{ number: string }>(`select nextval('mesh.declaration_number') as number`),
+        client.query('select pg_advisory_unlock($1)', [numberLock]),
+        client.query('set transaction read only'),
+      ]);
+      const answer = await look(queryOf(client), Number(rows[0]?.number));
+      await client.query('commit');
+      return answer;
+    } catch (cause) {
+      // A fault of another kind, with which the connection ends, and with that the lock and the transaction, wherever it was.
+      if (!(cause instanceof pg.DatabaseError)) throw cause;
+      throw new Error('no numbered snapshot could be read', { cause });
+    }
   });
 }
 /** Any number that nothing else in this database locks. */

@@ -83,9 +83,11 @@ async function take(
 ) {
   const got = { reports: new Array<Report>(), unreadable: new Array<Unreadable>(), faults: new Array<unknown>() };
   const consuming = consumeReports(bus.mesh, {
-    async onReport(report) {
-      await onReport(report);
-      got.reports.push(report);
+    async onReports(reports) {
+      for (const report of reports) {
+        await onReport(report);
+        got.reports.push(report);
+      }
     },
     async onUnreadable(message) {
       await onUnreadable(message);
@@ -185,7 +187,7 @@ describe('reports', () => {
   test('[U17] a consumer that runs while the server is killed goes on by itself, and so does the node', async () => {
     const seen: number[] = [];
     const consuming = consumeReports(bus.mesh, {
-      onReport: async ({ sequence }) => void seen.push(sequence),
+      onReports: async (reports) => void seen.push(...reports.map(({ sequence }) => sequence)),
       onUnreadable: async () => undefined,
     });
     await publishReport(host, reportOf(anvil, 1_000));

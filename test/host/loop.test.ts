@@ -39,7 +39,7 @@ beforeAll(async () => {
   bus = await startBus();
   await ensureStreams(bus.mesh);
   reading = consumeReports(bus.mesh, {
-    onReport: async (report) => void reports.push(report),
+    onReports: async (came) => void reports.push(...came),
     onUnreadable: async ({ reason }) => {
       throw new Error(reason);
     },

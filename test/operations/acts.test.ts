@@ -231,7 +231,11 @@ describe('declarations', () => {
     const declarations = declarationRecords(world.store);
     await declarations.recordSent(sent(2, 'second'));
     await declarations.recordSent(sent(1, 'first'));
-    expect((await declarations.sentTo([node('alpha')])).get(node('alpha'))).toMatchObject(sent(2, 'second'));
+    const { resources, ...second } = sent(2, 'second');
+    expect((await declarations.sentTo([node('alpha')])).get(node('alpha'))).toMatchObject(second);
+    expect(await world.store.read((view) => view.sentResources([node('alpha')]))).toEqual(
+      new Map([[node('alpha'), resources]]),
+    );
     await declarations.recordSent(sent(3, 'third'));
     const { sent: rows, number } = await declarations.numbered();
     expect(rows.get(node('alpha'))).toMatchObject({ digest: 'third', streamSequence: 30 });

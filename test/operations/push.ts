@@ -14,9 +14,9 @@ export async function push(world: World, name: string, answers: Answers = 'answe
   const [plan] = accepted(await planNodes(world.store, hash, [node(name)])).nodes;
   if (plan?.kind !== 'resolvable') throw new Error(`${name} cannot be resolved`);
   const declarations = declarationRecords(world.store);
-  const { number, sent } = await declarations.numbered();
+  const { number } = await declarations.numbered();
   const { added, changed, removed } = plan.difference;
-  const resources = new Map(sent.get(node(name))?.resources);
+  const resources = new Map(await lastResources(world, name));
   for (const id of [...added, ...changed]) resources.set(id, `sha256:${id}`);
   for (const id of removed) resources.delete(id);
   await declarations.recordSent({ node: node(name), digest: plan.digest, number, streamSequence: number, resources });
@@ -24,11 +24,12 @@ export async function push(world: World, name: string, answers: Answers = 'answe
 }
 
 /** The node speaks of what it was last sent. */
-export async function answer({ store }: World, name: string, answers: Answers): Promise<void> {
+export async function answer(world: World, name: string, answers: Answers): Promise<void> {
+  const { store } = world;
   const sent = (await declarationRecords(store).sentTo([node(name)])).get(node(name));
   if (answers === 'stays silent' || sent === undefined) return;
   boot += 1;
-  const declared = Math.max(sent.resources.size, 1);
+  const declared = Math.max((await lastResources(world, name)).size, 1);
   const isWhole = answers === 'answers';
   const report = aReport(name, {
     boot,
@@ -40,4 +41,8 @@ export async function answer({ store }: World, name: string, answers: Answers): 
     failures: isWhole ? [] : [{ resource: 'a/process/a', error: 'still stopping' }],
   });
   await recordReport(store, report, Date.now());
+}
+
+async function lastResources({ store }: World, name: string): Promise<ReadonlyMap<string, string>> {
+  return (await store.read((view) => view.sentResources([node(name)]))).get(node(name)) ?? new Map<string, string>();
 }

@@ -38,8 +38,7 @@ export function declarationRecords(store: Reads<View> & ReadsNumbered<View> & Wr
     snapshot: (): Promise<Snapshot> => store.read(snapshotOf),
 
     /** Records what the stream has acknowledged; a number that is not higher than the kept one changes nothing. */
-    recordSent: (sent: NewSent): Promise<void> => recordAll(store, [sent]),
-    recordAllSent: (sent: readonly NewSent[]): Promise<void> => recordAll(store, sent),
+    recordSent: (...sent: readonly NewSent[]): Promise<void> => recordAll(store, sent),
 
     /** What was last sent to these nodes; a node that was sent nothing is not in it. */
     sentTo: (nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, SentRow>> =>
@@ -66,14 +65,15 @@ export function declarationRecords(store: Reads<View> & ReadsNumbered<View> & Wr
           );
       }),
 
-    /** The sealing keys of those of these nodes that have one. */
-    sealingKeys: (nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, Uint8Array>> =>
+    /** The sealing keys of those of these nodes, or of all, that have one: that is, that have joined. */
+    sealingKeys: (nodes?: readonly NodeName[]): Promise<ReadonlyMap<NodeName, Uint8Array>> =>
       store.read((view) => view.sealingKeys(nodes)),
   };
 }
 
 async function snapshotOf(view: View): Promise<Snapshot> {
-  return { inventory: await view.inventory(), sent: byNode(await view.sentRows()) };
+  const [inventory, sent] = await Promise.all([view.inventory(), view.sentRows()]);
+  return { inventory, sent: byNode(sent) };
 }
 
 function recordAll(store: Writes<SentRows & EventRows>, sent: readonly NewSent[]): Promise<void> {

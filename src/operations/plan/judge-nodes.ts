@@ -30,10 +30,14 @@ export async function judgeNodes(
   hash: Hash,
   nodes?: readonly NodeName[],
 ): Promise<readonly JudgedNode[]> {
-  const inventory = await view.inventory();
-  const rows = await view.nodeRows(nodes);
-  const sent = new Map((await view.sentRows(nodes)).map((row) => [row.node, row]));
-  const reports = new Map((await view.reportRows(nodes)).map((row) => [row.node, row]));
+  const [inventory, rows, sentRows, reportRows] = await Promise.all([
+    view.inventory(),
+    view.nodeRows(nodes),
+    view.sentRows(nodes),
+    view.reportRows(nodes),
+  ]);
+  const sent = new Map(sentRows.map((row) => [row.node, row]));
+  const reports = new Map(reportRows.map((row) => [row.node, row]));
   const resolution = resolve(inventory);
   return rows.map((node) => {
     const composition = compose({ inventory, resolution, node: node.node, hash });

@@ -54,22 +54,32 @@ export function planNodes(
     const judged = await judgeNodes(view, hash, nodes);
     const missing = nodes?.find((name) => !judged.some(({ node }) => node.node === name));
     if (missing !== undefined) return unknownNode(missing);
-    const planned = judged.map((one) => planOf(one, hash));
+    const behind = judged.filter(({ composition, sent }) => sent !== undefined && isBehind(composition, sent));
+    const resources = await view.sentResources(behind.map(({ node }) => node.node));
+    const planned = judged.map((one) => planOf(one, resources.get(one.node.node) ?? new Map(), hash));
     return { nodes: planned, hasChanges: planned.some(changes) };
   });
 }
 
-function planOf({ node, composition, standing, sent }: JudgedNode, hash: Hash): NodePlan {
+const isBehind = (composition: JudgedNode['composition'], sent: SentRow): boolean =>
+  composition.kind === 'composed' && composition.digest !== sent.digest;
+
+/** `last`: resource id → digest, of what was last sent. */
+function planOf(
+  { node, composition, standing, sent }: JudgedNode,
+  last: ReadonlyMap<string, string>,
+  hash: Hash,
+): NodePlan {
   const common = { node: node.node, state: node.state, standing };
   if (composition.kind === 'unresolvable') return { ...common, kind: 'unresolvable', refusals: composition.refusals };
   const { digest, takes, wouldMake, resources } = composition;
-  const difference = sent?.digest === digest ? noDifference : differenceFrom(sent, resources, hash);
+  const difference = sent?.digest === digest ? noDifference : differenceFrom(last, resources, hash);
   return {
     ...common,
     kind: 'resolvable',
     digest,
     difference,
-    ...given('sent', sent && { digest: sent.digest, resources: sent.resources }),
+    ...given('sent', sent && { digest: sent.digest, resources: last }),
     would: resources,
     takes,
     wouldMake,
@@ -78,9 +88,12 @@ function planOf({ node, composition, standing, sent }: JudgedNode, hash: Hash): 
 
 const noDifference: Difference = { added: [], changed: [], removed: [] };
 
-function differenceFrom(sent: SentRow | undefined, resources: ReadonlyMap<string, string>, hash: Hash): Difference {
-  const would = new Map([...resources].map(([id, text]) => [id, `sha256:${hash(text)}`]));
-  return differenceOf(sent?.resources ?? new Map(), would);
+function differenceFrom(
+  last: ReadonlyMap<string, string>,
+  resources: ReadonlyMap<string, string>,
+  hash: Hash,
+): Difference {
+  return differenceOf(last, new Map([...resources].map(([id, text]) => [id, `sha256:${hash(text)}`])));
 }
 
 function changes(plan: NodePlan): boolean {

@@ -12,7 +12,8 @@ export type NewSent = {
   /** Resource id → digest of the resource. */
   readonly resources: ReadonlyMap<string, string>;
 };
-export type SentRow = NewSent & { readonly sentAt: Date };
+/** Without the resources' digests: they are many, and only a plan asks for them. */
+export type SentRow = Omit<NewSent, 'resources'> & { readonly sentAt: Date };
 
 export type SentRows = {
   /** Each only if its number is higher than the one kept; answers the nodes that were recorded. */
@@ -21,6 +22,8 @@ export type SentRows = {
 export type SentReads = {
   /** Of these nodes, or of all. */
   sentRows(nodes?: readonly NodeName[]): Promise<readonly SentRow[]>;
+  /** What each of these nodes was last sent: resource id → digest of the resource. */
+  sentResources(nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, NewSent['resources']>>;
 };
 
 /** The last account of a node (D16, D17). */
@@ -46,14 +49,15 @@ export type ReportRow = {
 };
 
 export type ReportRows = {
-  /** The row, held until the transaction ends, so that two reports of a node are judged one after the other. */
-  holdReport(node: NodeName): Promise<ReportRow | undefined>;
+  /** The rows that there are, held until the transaction ends, so that two reports of a node are judged one after the other. */
+  holdReports(nodes: readonly NodeName[]): Promise<readonly ReportRow[]>;
   /** The highest declaration number that was taken so far, sent or not; 0 when none was. */
   lastNumber(): Promise<number>;
-  putReport(row: ReportRow): Promise<void>;
+  putReports(rows: readonly ReportRow[]): Promise<void>;
   replaceCapabilities(node: NodeName, capabilities: readonly Capability[]): Promise<void>;
   replaceCarriedPorts(node: NodeName, ports: Report['carriedPorts']): Promise<void>;
-  putGranterReports(node: NodeName, granters: Report['granters'], receivedAt: Date): Promise<void>;
+  /** The last one of each provision counts. */
+  putGranterReports(said: readonly Pick<Report, 'node' | 'granters'>[], receivedAt: Date): Promise<void>;
 };
 export type ReportReads = {
   reportRows(nodes?: readonly NodeName[]): Promise<readonly ReportRow[]>;

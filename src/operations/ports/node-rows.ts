@@ -58,7 +58,7 @@ export type KeyHolderReads = {
   keyHolder(key: string): Promise<NodeName | undefined>;
 };
 export type SealingKeyReads = {
-  sealingKeys(nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, Uint8Array>>;
+  sealingKeys(nodes?: readonly NodeName[]): Promise<ReadonlyMap<NodeName, Uint8Array>>;
 };
 export type NodeRows = NodeReads & {
   /** False when a node of that name is there. */

@@ -1,7 +1,10 @@
+import { canonicalJson } from '../../domain/declaration/canonical.ts';
 import { accountOf, isWhole, type Account } from '../../domain/report/account.ts';
 import type { Report } from '../../domain/report/report.ts';
+import { present } from '../../domain/words/invariant.ts';
+import type { NodeName } from '../../domain/words/names.ts';
 import type { ReportRow, ReportRows, UnreadableRow, UnreadableRows } from '../ports/declaration-rows.ts';
-import type { NodeReads } from '../ports/node-rows.ts';
+import type { NodeReads, NodeRow } from '../ports/node-rows.ts';
 import { controller, type EventRows, type Writes } from '../ports/work.ts';
 
 export type Recorded =
@@ -11,32 +14,88 @@ export type Recorded =
 
 type Tx = ReportRows & Pick<NodeReads, 'nodeRows'> & EventRows;
 
+/** One report, kept as `recordReports` keeps many. */
+export async function recordReport(store: Writes<Tx>, report: Report, receivedAt: number): Promise<Recorded> {
+  const [recorded] = await recordReports(store, [report], receivedAt);
+  return present(recorded, 'what became of the report');
+}
+
 /**
- * Keeps what a node says of itself (D16–D20), in one transaction: the one row of its account, and, only when the report is complete
- * (D19), what the machine can do and carries. What its granters say is kept in any case: they speak for themselves.
- * `receivedAt`: ms, the controller's clock. An event is written when the outcome or the digest is another than before.
+ * Keeps what nodes say of themselves (D16–D20), in their order and in one transaction of a constant number of statements: the one
+ * row of each account, and, only when a report is complete (D19), what the machine can do and carries, where that changed.
+ * What its granters say is kept in any case: they speak for themselves. `receivedAt`: ms, the controller's clock. An event is
+ * written when the outcome or the digest is another than before, and when something had drifted. Answers what became of each.
  */
-export function recordReport(store: Writes<Tx>, report: Report, receivedAt: number): Promise<Recorded> {
-  return store.write(controller, async (tx): Promise<Recorded> => {
-    const [known] = await tx.nodeRows([report.node]);
-    if (known === undefined) return { kind: 'ignored', why: `there is no node ${report.node}` };
-    const previous = await tx.holdReport(report.node);
+export function recordReports(
+  store: Writes<Tx>,
+  reports: readonly Report[],
+  receivedAt: number,
+): Promise<readonly Recorded[]> {
+  return store.write(controller, async (tx): Promise<readonly Recorded[]> => {
+    const nodes = [...new Set(reports.map(({ node }) => node))];
+    const accounts = new Map((await tx.holdReports(nodes)).map((row) => [row.node, accountIn(row)]));
+    const known = new Map((await tx.nodeRows(nodes)).map((row) => [row.node, row]));
     // A host may report before its send was recorded: only a number that was never taken was certainly never sent.
     const taken = { digest: '', number: await tx.lastNumber() };
-    const judged = accountOf(previous && accountIn(previous), report, receivedAt, taken);
-    if (judged.kind === 'ignored') return judged;
-
-    await tx.putReport(rowOf(report, judged.account));
-    await tx.putGranterReports(report.node, report.granters, new Date(receivedAt));
-    if (isWhole(report)) {
-      await tx.replaceCapabilities(report.node, report.capabilities);
-      await tx.replaceCarriedPorts(report.node, report.carriedPorts);
-    }
-    const changed = previous?.outcome !== report.outcome || previous.digest !== report.digest;
-    if (changed) await tx.event(reported(report));
-    if (isNewDrift(previous, report)) await tx.event(putRight(report));
-    return { kind: 'recorded', changed };
+    const kept: Kept[] = [];
+    const answers = reports.map((report): Recorded => {
+      if (!known.has(report.node)) return { kind: 'ignored', why: `there is no node ${report.node}` };
+      const previous = accounts.get(report.node);
+      const judged = accountOf(previous, report, receivedAt, taken);
+      if (judged.kind === 'ignored') return judged;
+      const changed = previous?.outcome !== report.outcome || previous.digest !== report.digest;
+      accounts.set(report.node, judged.account);
+      kept.push({ report, changed, drifted: isNewDrift(previous, report) });
+      return { kind: 'recorded', changed };
+    });
+    await keep(tx, { kept, accounts, known, receivedAt });
+    return answers;
   });
+}
+
+type Kept = { readonly report: Report; readonly changed: boolean; readonly drifted: boolean };
+
+/** The next report no longer says it, so an event does (D13). A host tells the same pass again when its granters have something to say. */
+function isNewDrift(previous: Account | undefined, { drift }: Report): boolean {
+  return drift.length > 0 && JSON.stringify(previous?.drift) !== JSON.stringify(drift);
+}
+
+async function keep(
+  tx: Tx,
+  of: {
+    readonly kept: readonly Kept[];
+    readonly accounts: ReadonlyMap<NodeName, Account>;
+    readonly known: ReadonlyMap<NodeName, NodeRow>;
+    readonly receivedAt: number;
+  },
+): Promise<void> {
+  const { kept, accounts, known, receivedAt } = of;
+  if (kept.length === 0) return;
+  const nodes = [...new Set(kept.map(({ report }) => report.node))];
+  await tx.putReports(nodes.map((node) => rowOf(node, present(accounts.get(node), `the account of ${node}`))));
+  await tx.putGranterReports(
+    kept.map(({ report }) => report),
+    new Date(receivedAt),
+  );
+  const whole = new Map(kept.flatMap(({ report }) => (isWhole(report) ? [[report.node, report] as const] : [])));
+  for (const [node, { capabilities, carriedPorts }] of whole) {
+    const before = known.get(node);
+    if (!isSame(before?.capabilities, capabilities)) await tx.replaceCapabilities(node, capabilities);
+    if (!isSame(before?.carriedPorts, carriedPorts)) await tx.replaceCarriedPorts(node, carriedPorts);
+  }
+  await tx.events(
+    kept.flatMap(({ report, changed, drifted }) => [
+      ...(changed ? [reported(report)] : []),
+      ...(drifted ? [putRight(report)] : []),
+    ]),
+  );
+}
+
+/** Whether two lists of plain values hold the same, in whatever order; an absent list is no list, not an empty one (M11). */
+function isSame(one: readonly object[] | undefined, other: readonly object[]): boolean {
+  if (one?.length !== other.length) return false;
+  const words = (list: readonly object[]): string => JSON.stringify(list.map((item) => canonicalJson(item)).toSorted());
+  return words(one) === words(other);
 }
 
 /** Keeps a message that nobody could read aside (U17); it is counted in `status`. */
@@ -56,10 +115,7 @@ export function accountIn({ receivedAt, failingSince, ...row }: ReportRow): Acco
   };
 }
 
-function rowOf(
-  { node }: Report,
-  { receivedAt, failingSince, digest, number, refusal, ...account }: Account,
-): ReportRow {
+function rowOf(node: NodeName, { receivedAt, failingSince, digest, number, refusal, ...account }: Account): ReportRow {
   return {
     ...account,
     node,
@@ -69,11 +125,6 @@ function rowOf(
     ...(refusal !== undefined && { refusal }),
     ...(failingSince !== undefined && { failingSince: new Date(failingSince) }),
   };
-}
-
-/** The next report no longer says it, so an event does (D13). A host tells the same pass again when its granters have something to say. */
-function isNewDrift(previous: ReportRow | undefined, { drift }: Report): boolean {
-  return drift.length > 0 && JSON.stringify(previous?.drift) !== JSON.stringify(drift);
 }
 
 function putRight({ node, drift }: Report) {

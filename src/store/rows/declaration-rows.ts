@@ -9,8 +9,11 @@ const sentRow = z.object({
   digest: z.string(),
   number: z.number(),
   streamSequence: z.number(),
-  resources: z.record(z.string(), z.string()).transform((resources) => new Map(Object.entries(resources))),
   sentAt: z.date(),
+});
+const sentResourcesRow = z.object({
+  node: nodeName,
+  resources: z.record(z.string(), z.string()).transform((resources) => new Map(Object.entries(resources))),
 });
 
 export function sentReads(query: Query): SentReads {
@@ -18,12 +21,20 @@ export function sentReads(query: Query): SentReads {
     sentRows: (nodes) =>
       query.rows(
         sentRow,
-        `select node, digest, number, stream_sequence as "streamSequence", resources, sent_at as "sentAt"
+        `select node, digest, number, stream_sequence as "streamSequence", sent_at as "sentAt"
            from mesh.sent_declarations
           where $1::text[] is null or node = any ($1::text[])
           order by node`,
         [nodes ?? null],
       ),
+    sentResources: async (nodes) => {
+      const rows = await query.rows(
+        sentResourcesRow,
+        `select node, resources from mesh.sent_declarations where node = any ($1::text[])`,
+        [nodes],
+      );
+      return new Map(rows.map(({ node, resources }) => [node, resources]));
+    },
   };
 }
 
@@ -102,10 +113,10 @@ export function reportReads(query: Query): ReportReads {
 
 export function reportRows(query: Query): ReportRows {
   return {
-    holdReport: async (node) => {
-      // The node's own row, since a node that never spoke has no report to hold.
-      await query.run(`select from mesh.nodes where node = $1 for no key update`, [node]);
-      return query.first(reportRow, `select ${columns} from mesh.reports where node = $1`, [node]);
+    holdReports: async (nodes) => {
+      // The nodes' own rows, since a node that never spoke has no report to hold; in one order for everybody, so never in a ring.
+      await query.run(`select from mesh.nodes where node = any ($1::text[]) order by node for no key update`, [nodes]);
+      return query.rows(reportRow, `select ${columns} from mesh.reports where node = any ($1::text[])`, [nodes]);
     },
     lastNumber: async () =>
       (
@@ -114,36 +125,22 @@ export function reportRows(query: Query): ReportRows {
           `select case when is_called then last_value else 0 end as number from mesh.declaration_number`,
         )
       )?.number ?? 0,
-    putReport: async (row) => {
+    putReports: async (rows) => {
       await query.run(
         `insert into mesh.reports (node, boot, sequence, outcome, digest, number, declared, applied, failures, refusal,
                 drift, kept, interval_ms, stamped_at, received_at, failing_since, failing_reports)
-         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)
+         select node, boot, sequence, outcome, digest, number, declared, applied, failures, refusal,
+                drift, kept, "intervalMs", "stampedAt", "receivedAt", "failingSince", "failingReports"
+           from jsonb_to_recordset($1::jsonb) as r (node text, boot bigint, sequence bigint, outcome text, digest text,
+                number bigint, declared int, applied int, failures jsonb, refusal jsonb, drift jsonb, kept jsonb,
+                "intervalMs" int, "stampedAt" text, "receivedAt" timestamptz, "failingSince" timestamptz, "failingReports" int)
          on conflict (node) do update
             set boot = excluded.boot, sequence = excluded.sequence, outcome = excluded.outcome, digest = excluded.digest,
                 number = excluded.number, declared = excluded.declared, applied = excluded.applied,
                 failures = excluded.failures, refusal = excluded.refusal, drift = excluded.drift, kept = excluded.kept,
                 interval_ms = excluded.interval_ms, stamped_at = excluded.stamped_at, received_at = excluded.received_at,
                 failing_since = excluded.failing_since, failing_reports = excluded.failing_reports`,
-        [
-          row.node,
-          row.boot,
-          row.sequence,
-          row.outcome,
-          row.digest ?? null,
-          row.number ?? null,
-          row.declared,
-          row.applied,
-          JSON.stringify(row.failures),
-          row.refusal === undefined ? null : JSON.stringify(row.refusal),
-          JSON.stringify(row.drift),
-          JSON.stringify(row.kept),
-          row.intervalMs,
-          row.stampedAt,
-          row.receivedAt,
-          row.failingSince ?? null,
-          row.failingReports,
-        ],
+        [JSON.stringify(rows)],
       );
     },
     replaceCapabilities: async (node, capabilities) => {
@@ -180,16 +177,24 @@ export function reportRows(query: Query): ReportRows {
         [node, rows],
       );
     },
-    putGranterReports: async (node, granters, receivedAt) => {
-      for (const { module, status } of granters) {
-        await query.run(
-          `insert into mesh.granter_reports (node, module, provision, status, received_at)
-           values ($1, $2, $3, $4, $5)
-           on conflict (node, module, provision) do update
-              set status = excluded.status, received_at = excluded.received_at`,
-          [node, module, status.provision, JSON.stringify(status), receivedAt],
-        );
-      }
+    putGranterReports: async (said, receivedAt) => {
+      const last = new Map(
+        said.flatMap(({ node, granters }) =>
+          granters.map(({ module, status }) => {
+            const row = { node, module, provision: status.provision, status };
+            return [`${node}/${module}/${status.provision}`, row] as const;
+          }),
+        ),
+      );
+      if (last.size === 0) return;
+      await query.run(
+        `insert into mesh.granter_reports (node, module, provision, status, received_at)
+         select node, module, provision, status, $2
+           from jsonb_to_recordset($1::jsonb) as g (node text, module text, provision text, status jsonb)
+         on conflict (node, module, provision) do update
+            set status = excluded.status, received_at = excluded.received_at`,
+        [JSON.stringify([...last.values()]), receivedAt],
+      );
     },
   };
 }

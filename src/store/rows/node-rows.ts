@@ -64,8 +64,9 @@ export function nodeReads(query: Query): NodeReads & SealingKeyReads & KeyHolder
     sealingKeys: async (nodes) => {
       const rows = await query.rows(
         z.object({ node: nodeName, key: z.instanceof(Uint8Array) }),
-        `select node, sealing_key as key from mesh.nodes where node = any ($1::text[]) and sealing_key is not null`,
-        [nodes],
+        `select node, sealing_key as key from mesh.nodes
+          where ($1::text[] is null or node = any ($1::text[])) and sealing_key is not null`,
+        [nodes ?? null],
       );
       return new Map(rows.map(({ node, key }) => [node, new Uint8Array(key)]));
     },
