@@ -3,7 +3,7 @@ import { acts } from './commands/acts.ts';
 import { actCancel } from './commands/act/cancel.ts';
 import { actShow } from './commands/act/show.ts';
 import { assign } from './commands/assign.ts';
-import { complete } from './commands/complete.ts';
+import { completeOver } from './commands/complete.ts';
 import { completion } from './commands/completion.ts';
 import { configShow } from './commands/config/show.ts';
 import { events } from './commands/events.ts';
@@ -37,7 +37,7 @@ import { unpin } from './commands/unpin.ts';
 import { workController } from './commands/work/controller.ts';
 import type { CommandDefinition } from './definition.ts';
 
-export const commandTable: readonly CommandDefinition[] = [
+const shown: readonly CommandDefinition[] = [
   up,
   down,
   demo,
@@ -69,9 +69,10 @@ export const commandTable: readonly CommandDefinition[] = [
   secretRotate,
   configShow,
   completion,
-  complete,
   workController,
   host,
   providePostgresCommand,
   servePostgresCommand,
 ];
+
+export const commandTable: readonly CommandDefinition[] = [...shown, completeOver(shown)];

@@ -1,7 +1,8 @@
 import { answer } from '../answer.ts';
 import type { CommandDefinition } from '../definition.ts';
 
-export const complete: CommandDefinition = {
+/** The command that completes others: those of `table`. */
+export const completeOver = (table: readonly CommandDefinition[]): CommandDefinition => ({
   name: 'complete',
   group: 'processes',
   hidden: true,
@@ -11,11 +12,10 @@ export const complete: CommandDefinition = {
   arguments: [{ name: 'WORD', says: 'a word of the command line', optional: true, many: true }],
   examples: ["mesh complete -- node show ''"],
   async run(given, context) {
-    const { commandTable } = await import('../command-table.ts');
     const { completionsOf } = await import('../completion/completions.ts');
     const { namesOfMesh } = await import('../completion/names-of-mesh.ts');
     const words = given.many('WORD');
-    const candidates = await completionsOf(words, commandTable, (kind) => namesOfMesh(kind, words, context));
+    const candidates = await completionsOf(words, table, (kind) => namesOfMesh(kind, words, context));
     return answer('mesh.completions', { candidates }, (of) => of.candidates.join('\n'));
   },
-};
+});

@@ -9,7 +9,7 @@ import { z } from 'zod';
 
 import { watchedFolder } from '../support/foundation.ts';
 import { until } from '../support/until.ts';
-import { asJson, runMesh, runMeshOnTerminal, startMesh, type Ran } from './run-mesh.ts';
+import { asJson, meshInShell, runLineOnTerminal, runMesh, runMeshOnTerminal, startMesh, type Ran } from './run-mesh.ts';
 
 const run = promisify(execFile);
 let state = '';
@@ -205,15 +205,11 @@ describe('drift, and what is stuck', () => {
   }, 120_000);
 
   test('[D24] on a terminal the picture is painted over the last one, and Ctrl-C ends it with 130', async () => {
-    const line = `${process.execPath} bin/mesh status --watch --state ${state} & pid=$!; sleep 4; kill -INT $pid; wait $pid; echo "ended with $?"`;
-    const { stdout } = await run('script', ['-qec', `sh -c '${line}'`, '/dev/null'], {
-      env: { ...process.env, TERM: 'xterm' },
-    });
+    const line = `${meshInShell} status --watch --state ${state} & pid=$!; sleep 4; kill -INT $pid; wait $pid; echo "ended with $?"`;
+    const { stdout } = await runLineOnTerminal(line);
     expect(stdout).toContain('\u001b[H');
     expect(stdout).toContain('ended with 130');
-    const dumb = await run('script', ['-qec', `sh -c '${line}'`, '/dev/null'], {
-      env: { ...process.env, TERM: 'dumb' },
-    });
+    const dumb = await runLineOnTerminal(line, { env: { TERM: 'dumb' } });
     expect(dumb.stdout).not.toContain('\u001b');
     expect(dumb.stdout).toContain('ended with 130');
   }, 60_000);
@@ -243,7 +239,7 @@ describe('what goes with a module', () => {
 
 describe('completion', () => {
   const complete = async (...words: string[]) =>
-    (await runMesh(['complete', '--', ...words, ...[]], { env: { MESH_STATE: state } })).stdout
+    (await runMesh(['complete', '--', ...words], { env: { MESH_STATE: state } })).stdout
       .split('\n')
       .filter((one) => one !== '');
 
@@ -264,7 +260,7 @@ describe('completion', () => {
     const { stdout: script } = await runMesh(['completion', 'bash']);
     const folder = path.join(state, 'bin');
     await mkdir(folder, { recursive: true });
-    await writeFile(path.join(folder, 'mesh'), `#!/bin/sh\nexec ${process.execPath} ${process.cwd()}/bin/mesh "$@"\n`, {
+    await writeFile(path.join(folder, 'mesh'), `#!/bin/sh\nexec ${meshInShell} "$@"\n`, {
       mode: 0o755,
     });
     const line = `${script}\nCOMP_WORDS=(mesh node show al); COMP_CWORD=3; _mesh_complete; printf '%s\\n' "\${COMPREPLY[@]}"`;
@@ -295,12 +291,8 @@ describe('[C94] JSON that is', () => {
 
   test('[C94] a question goes to the terminal, never into the JSON', async () => {
     const file = path.join(state, 'answer.json');
-    const words = `${process.execPath} bin/mesh unassign alpha web --json --state ${state} > ${file}`;
-    const asked = new Promise<string>((resolve) => {
-      const child = execFile('script', ['-qec', `sh -c '${words}'`, '/dev/null'], (_error, stdout) => resolve(stdout));
-      child.stdin?.end('n\n');
-    });
-    expect(await asked).toContain('[y/N]');
+    const line = `${meshInShell} unassign alpha web --json --state ${state} > ${file}`;
+    expect((await runLineOnTerminal(line, { input: 'n\n' })).stdout).toContain('[y/N]');
     expect(asJson(await readFile(file, 'utf8'))).toMatchObject({ schema: 'mesh.error', kind: 'declined', exitCode: 3 });
   });
 
@@ -323,7 +315,7 @@ describe('[C94] JSON that is', () => {
   test('[C94] a reader that closes early is no fault, and a file gets no colours', async () => {
     const { stderr, stdout } = await run('sh', [
       '-c',
-      `${process.execPath} bin/mesh events --limit 500 --json --state ${state} | head -c 1`,
+      `${meshInShell} events --limit 500 --json --state ${state} | head -c 1`,
     ]);
     expect({ stderr, stdout }).toEqual({ stderr: '', stdout: '{' });
     expect((await mesh('status')).stdout).not.toContain('\u001b');

@@ -32,6 +32,14 @@ export function runMeshOnTerminal(args: readonly string[], how: How = {}): Promi
   return run('script', ['-qec', line, '/dev/null'], how);
 }
 
+/** A whole line of a shell on a terminal, as the person sees it. */
+export function runLineOnTerminal(line: string, how: How = {}): Promise<Ran> {
+  return run('script', ['-qec', `sh -c '${line}'`, '/dev/null'], how);
+}
+
+/** `mesh`, for a line of a shell. */
+export const meshInShell = `${process.execPath} ${mesh}`;
+
 async function run(program: string, args: readonly string[], { cwd, env, input }: How): Promise<Ran> {
   const home = emptyFolder();
   const child = spawn(program, args, {

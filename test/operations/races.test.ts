@@ -103,7 +103,7 @@ describe('[M22] two at once', () => {
     const { answers, attempts } = await atOnce(put('alpha', 'postgres'), put('alpha', 'postgres'));
     expect(again(attempts)).toBeGreaterThan(0);
     const [one, other] = answers.map(accepted);
-    expect([one?.change, other?.change].toSorted()).toEqual(['assigned', 'same']);
+    expect(new Set([one?.change, other?.change])).toEqual(new Set(['assigned', 'same']));
     expect(one?.ports).toEqual(other?.ports);
     expect(await world.ask(`select kind from mesh.events where kind = 'assigned'`)).toHaveLength(1);
     await expectSound();
@@ -114,9 +114,9 @@ describe('[M22] two at once', () => {
     for (const name of ['one', 'two']) await add(world, { module: name, listens: { http: 80 } });
     const { answers, attempts } = await atOnce(put('alpha', 'one'), put('alpha', 'two'));
     expect(again(attempts)).toBeGreaterThan(0);
-    expect(answers.flatMap((answer) => accepted(answer).ports.map(({ port }) => port)).toSorted()).toEqual([
-      20_000, 20_001,
-    ]);
+    expect(
+      answers.flatMap((answer) => accepted(answer).ports.map(({ port }) => port)).toSorted((a, b) => a - b),
+    ).toEqual([20_000, 20_001]);
     await expectSound();
   });
 
@@ -178,7 +178,7 @@ describe('[M22] two at once', () => {
     for (const name of ['one', 'two']) await add(world, { module: name, requires: ['shell'] });
     const { answers, attempts } = await atOnce(put('alpha', 'one'), put('alpha', 'two'));
     expect(again(attempts)).toBeGreaterThan(0);
-    expect(answers.map((answer) => accepted(answer).broughtAlong).toSorted()).toEqual([[], ['shell']]);
+    expect(answers.flatMap((answer) => accepted(answer).broughtAlong)).toEqual(['shell']);
     expect(await world.ask(`select module, port from mesh.ports`)).toEqual([{ module: 'shell', port: 20_000 }]);
   });
 
