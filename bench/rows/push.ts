@@ -9,7 +9,7 @@ import type { RaisedMesh } from '../raised-mesh.ts';
 import { atMost, type Row } from '../table.ts';
 import { playNodes } from '../virtual-nodes.ts';
 import { nodeAt } from '../wide-mesh.ts';
-import { writtenBy, type Written } from '../written-by.ts';
+import { writtenBy, type Written } from '../../test/support/written-by.ts';
 import { addWritten } from '../world.ts';
 
 const nodes = 200;

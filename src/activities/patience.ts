@@ -22,16 +22,23 @@ export async function untilReported<T>(
   const context = Context.current();
   let said = '';
   let saidAt = -Infinity;
+  let saying = Promise.resolve();
   for (;;) {
     const since = wakes.now();
     const began = performance.now();
     const seen = await look();
     const tookMs = performance.now() - began;
-    if ('done' in seen) return seen.done;
+    if ('done' in seen) {
+      await saying;
+      return seen.done;
+    }
     const words = seen.waitsFor.slice(0, 20).join('; ');
     context.heartbeat(words.slice(0, 500));
     if (words !== said && began - saidAt >= sayAgainMs) {
-      await say(seen.waitsFor.slice(0, 20));
+      await saying;
+      // Nothing that is waited for gets later by it.
+      saying = say(seen.waitsFor.slice(0, 20));
+      saying.catch(() => {});
       said = words;
       saidAt = began;
     }

@@ -11,6 +11,7 @@ import { indexOf, type InventoryIndex } from '../../domain/resolution/inventory-
 import type { BindingRow, Inventory, PortRow } from '../../domain/resolution/inventory.ts';
 import type { Binding, Resolution } from '../../domain/resolution/resolve.ts';
 import { walk } from '../../domain/resolution/walk.ts';
+import { grouped } from '../../domain/words/grouped.ts';
 import type { ModuleName, NodeName } from '../../domain/words/names.ts';
 import type { ClaimRow, IntentReads, IntentRows } from '../ports/module-rows.ts';
 
@@ -65,8 +66,9 @@ export function modulesOn(inventory: Inventory, node: NodeName): readonly Module
 function settlePorts(intended: Intended): Changes<PortRow> | Refusal {
   const added: PortRow[] = [];
   const dropped: PortRow[] = [];
+  const ports = grouped(intended.inventory.ports, (row) => row.node);
   for (const node of intended.nodes) {
-    const settled = portsOfNode(intended, node);
+    const settled = portsOfNode(intended, node, ports.get(node) ?? []);
     if (isRefusal(settled)) return settled;
     added.push(...settled.added);
     dropped.push(...settled.dropped);
@@ -74,10 +76,14 @@ function settlePorts(intended: Intended): Changes<PortRow> | Refusal {
   return { added, dropped };
 }
 
-function portsOfNode({ inventory, released }: Intended, node: NodeName): Changes<PortRow> | Refusal {
+/** `rows`: the ports that the node's modules have now. */
+function portsOfNode(
+  { inventory, released }: Intended,
+  node: NodeName,
+  rows: readonly PortRow[],
+): Changes<PortRow> | Refusal {
   const index = indexOf(inventory);
   const modules = new Set(modulesOn(inventory, node));
-  const rows = inventory.ports.filter((row) => row.node === node);
   const givenBack = released.filter((row) => row.node === node);
   const added: PortRow[] = [];
   const dropped = rows.filter(({ module }) => !modules.has(module));

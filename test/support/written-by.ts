@@ -1,5 +1,6 @@
 /** What a piece of work wrote and said: rows by table, and messages on the bus. Counted, not guessed. */
-import type { RaisedMesh } from './raised-mesh.ts';
+import type pg from 'pg';
+import type { BusConnection } from '../../src/bus/connection.ts';
 
 export type Written = {
   /** Row versions that are there and were not, and rows that are gone, by table. */
@@ -9,7 +10,7 @@ export type Written = {
 };
 
 export async function writtenBy(
-  { pg, bus }: Pick<RaisedMesh, 'pg' | 'bus'>,
+  { pg, bus }: { readonly pg: pg.Client; readonly bus: BusConnection },
   work: () => Promise<unknown>,
 ): Promise<Written> {
   const messages: Record<string, number> = {};
@@ -36,10 +37,7 @@ export async function writtenBy(
   return { rows, messages };
 }
 
-async function countsOf(
-  pg: RaisedMesh['pg'],
-  since = '0',
-): Promise<ReadonlyMap<string, { count: number; fresh: number }>> {
+async function countsOf(pg: pg.Client, since = '0'): Promise<ReadonlyMap<string, { count: number; fresh: number }>> {
   const { rows: tables } = await pg.query<{ name: string }>(
     `select table_name as name from information_schema.tables where table_schema = 'mesh' and table_type = 'BASE TABLE' order by 1`,
   );
