@@ -34,6 +34,7 @@ import { down } from './commands/down.ts';
 import { up } from './commands/up.ts';
 import { unassign } from './commands/unassign.ts';
 import { unpin } from './commands/unpin.ts';
+import { why } from './commands/why.ts';
 import { workController } from './commands/work/controller.ts';
 import type { CommandDefinition } from './definition.ts';
 
@@ -61,6 +62,7 @@ const shown: readonly CommandDefinition[] = [
   plan,
   push,
   status,
+  why,
   events,
   acts,
   actShow,

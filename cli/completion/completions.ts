@@ -2,7 +2,7 @@
 import { globalOptions, type CommandDefinition, type OptionDefinition } from '../definition.ts';
 
 /** What a placeholder stands for, by the name that definitions give it. */
-export type NameKind = 'node' | 'module' | 'placed' | 'provision' | 'act' | 'provider';
+export type NameKind = 'node' | 'module' | 'placed' | 'provision' | 'act' | 'provider' | 'thing';
 
 const kinds: Readonly<Record<string, NameKind>> = {
   NODE: 'node',
@@ -11,6 +11,7 @@ const kinds: Readonly<Record<string, NameKind>> = {
   PROVISION: 'provision',
   PROVIDER: 'provider',
   ACT: 'act',
+  THING: 'thing',
 };
 /** Words that are always the same. */
 const fixed: Readonly<Record<string, readonly string[]>> = { SHELL: ['bash', 'zsh', 'fish'], FORMAT: ['text', 'json'] };

@@ -38,6 +38,8 @@ function namesIn({ nodes, modules, assignments }: Inventory, kind: Exclude<NameK
       return modules.map(({ manifest }) => manifest.module);
     case 'placed':
       return placed;
+    case 'thing':
+      return [...nodeNames, ...modules.map(({ manifest }) => manifest.module), ...placed];
     case 'provider':
       return [...nodeNames, ...placed];
     case 'provision':

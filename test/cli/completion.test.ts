@@ -14,6 +14,7 @@ const names: Readonly<Record<NameKind, readonly string[]>> = {
   provider: ['alpha', 'beta', 'alpha/postgres'],
   provision: ['postgres-database'],
   act: ['push/all'],
+  thing: ['alpha', 'beta/notes', 'notes'],
 };
 const asked: NameKind[] = [];
 const complete = (...words: string[]) =>
@@ -35,6 +36,7 @@ describe('[U6] what may stand there', () => {
     expect(await complete('pin', 'beta', 'postgres-database', 'alpha/')).toEqual(['alpha/postgres']);
     expect(await complete('secret', 'rotate', '')).toEqual(['beta/notes']);
     expect(await complete('act', 'show', '')).toEqual(['push/all']);
+    expect(await complete('why', 'b')).toEqual(['beta/notes']);
     expect(await complete('completion', '')).toEqual(['bash', 'fish', 'zsh']);
   });
 

@@ -91,6 +91,16 @@ export const shapes: Readonly<Record<string, z.ZodType>> = {
   events: whole('mesh.events', { events: z.array(event).min(1) }),
   acts: whole('mesh.acts', { acts: z.array(act).length(2), temporalUi: z.url() }),
   'act show enrol/alpha': whole('mesh.act', { ...act.shape, detail: z.record(z.string(), z.unknown()) }),
+  'why alpha': whole('mesh.why', {
+    thing: z.literal('alpha'),
+    kind: z.literal('node'),
+    links: z.array(z.strictObject({ of: z.string(), says: z.string(), holds: z.boolean(), next: texts })).min(3),
+    next: texts,
+  }),
+  'config show': whole('mesh.config', {
+    raised: z.literal(true),
+    settings: z.array(z.strictObject({ name: z.string(), value: z.string(), from: z.string() })).min(8),
+  }),
   'secret list': whole('mesh.secrets', { secrets: z.array(z.unknown()).length(0) }),
 };
 

@@ -29,6 +29,7 @@ export const refusalKinds = {
   'unknown-setting': 4,
   'unknown-credential': 4,
   'unknown-act': 4,
+  'unknown-thing': 4,
   'invalid-name': 3,
   'node-exists': 3,
   'node-not-joined': 3,
