@@ -3,7 +3,10 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { Refusal } from '../domain/refusal/refusal.ts';
 
 /** A refusal ends an act: nothing was changed, and trying again changes nothing (A1.3, A13). */
-export function refuse(type: 'RotationRefused' | 'PushRefused' | 'RemovalRefused', refusal: Refusal): ApplicationFailure {
+export function refuse(
+  type: 'RotationRefused' | 'PushRefused' | 'RemovalRefused',
+  refusal: Refusal,
+): ApplicationFailure {
   return ApplicationFailure.create({
     type,
     nonRetryable: true,

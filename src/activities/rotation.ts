@@ -141,8 +141,14 @@ export function createRotationActivities(ports: RotationPorts) {
       return credentials.commit(act, pairs);
     },
 
-    /** What became of the commit, whatever a lost answer says; an act that did not commit can never do so afterwards. */
-    async settleRotation(act: string): Promise<'committed' | 'abandoned'> {
+    /** What became of the commit, whatever a lost answer says; an act that did not commit can never do so afterwards, nor one that had not begun. */
+    async settleRotation(
+      act: string,
+      workflowId: string,
+      summary: string,
+      request: RotationRequest,
+    ): Promise<'committed' | 'abandoned'> {
+      await acts.begin({ act, workflowId, kind: 'rotate', summary, person: request.person });
       const settled = await acts.settle(act);
       if (settled === 'abandoned') await credentials.unlock(act);
       return settled;

@@ -1,6 +1,7 @@
 import {
   CancellationScope,
   ApplicationFailure,
+  isCancellation,
   proxyActivities,
   setCurrentDetails,
   sleep,
@@ -22,13 +23,7 @@ export async function rotateCredential(request: RotationRequest): Promise<Rotati
   // Not the workflow id: that names the thing rotated, and the next rotation will reuse it.
   const { firstExecutionRunId: act, workflowId } = workflowInfo();
   setCurrentDetails('Naming the holders and resolving their nodes. Nothing is changed yet.');
-  const { overlapping, credentials } = await prepareRotation(
-    act,
-    workflowId,
-    rotationSummary(request.selection),
-    request,
-  );
-  await commitOrUndo(act);
+  const { overlapping, credentials } = await commitOrUndo(act, workflowId, request);
   return CancellationScope.nonCancellable(async () => {
     setCurrentDetails(
       `Committed ${credentials} new. The providers are told; the old ones work until their consumers moved.`,
@@ -51,16 +46,22 @@ export async function rotateCredential(request: RotationRequest): Promise<Rotati
   });
 }
 
-async function commitOrUndo(act: string): Promise<void> {
-  let committed: 'committed' | 'abandoned';
+type Prepared = Awaited<ReturnType<RotationActivities['prepareRotation']>>;
+
+async function commitOrUndo(act: string, workflowId: string, request: RotationRequest): Promise<Prepared> {
+  const summary = rotationSummary(request.selection);
+  let prepared: Prepared | undefined;
   try {
-    committed = await commitRotation(act);
+    prepared = await prepareRotation(act, workflowId, summary, request);
+    if ((await commitRotation(act)) === 'committed') return prepared;
   } catch (error) {
-    // A step that timed out may still have happened. The store says which it was, and fences the act as it
-    // answers, so that a late attempt cannot commit what we are about to call undone.
-    if ((await CancellationScope.nonCancellable(() => settleRotation(act))) === 'abandoned') throw error;
-    return;
+    // A refusal has ended the act itself: it never held anything.
+    if (prepared === undefined && !isCancellation(error)) throw error;
+    // A step that timed out or was cancelled may still have happened. The store says which it was, and fences the act as
+    // it answers, so that a late attempt cannot lock or commit what we are about to call undone.
+    const settled = await CancellationScope.nonCancellable(() => settleRotation(act, workflowId, summary, request));
+    if (settled === 'abandoned' || prepared === undefined) throw error;
+    return prepared;
   }
-  if (committed === 'abandoned')
-    throw ApplicationFailure.nonRetryable('the rotation was undone before its commit', 'RotationUndone');
+  throw ApplicationFailure.nonRetryable('the rotation was undone before its commit', 'RotationUndone');
 }
