@@ -253,7 +253,11 @@ export function createRotationActivities(ports: RotationPorts) {
       const notes = await notesOf(act);
       const windows = notes.pairs
         .filter((pair) => !pair.overlaps)
-        .map(({ key }) => Math.abs((notes.heldAt[pairPath(key)] ?? 0) - (notes.grantedAt[pairPath(key)] ?? 0)));
+        .flatMap(({ key }) => {
+          const [heldAt, grantedAt] = [notes.heldAt[pairPath(key)], notes.grantedAt[pairPath(key)]];
+          // An end that never got it was not waited for: its consumer was unassigned meanwhile.
+          return heldAt === undefined || grantedAt === undefined ? [] : [Math.abs(heldAt - grantedAt)];
+        });
       const result: RotationResult = {
         act,
         committed: true,

@@ -64,22 +64,20 @@ export async function joinPlayed(invitation: Invitation, { withinMs }: { withinM
     sealingKey: key.publicKey,
     overlayKey: makeOverlayKey().publicKey,
   };
+  // One connection for all attempts: a connection costs a signature, and a hundred nodes join in one test.
+  const token = await connectBus({
+    servers: invitation.servers,
+    name: 'joining',
+    credential: invitationCredential(invitation),
+    patient: withinMs > 0,
+  });
   const exchange = async (): Promise<Admission> => {
-    const token = await connectBus({
-      servers: invitation.servers,
-      name: 'joining',
-      credential: invitationCredential(invitation),
-    });
-    try {
-      const challenge = await requestEnrolment(token, enrolled);
-      if ('kind' in challenge) throw new Error(challenge.detail);
-      const digest = open(challenge.sealed, key).reveal(sha256Hex);
-      const admission = await answerChallenge(token, makeAnswer(enrolled, digest, identity));
-      if ('kind' in admission) throw new Error(admission.detail);
-      return admission;
-    } finally {
-      await token.close();
-    }
+    const challenge = await requestEnrolment(token, enrolled);
+    if ('kind' in challenge) throw new Error(challenge.detail);
+    const digest = open(challenge.sealed, key).reveal(sha256Hex);
+    const admission = await answerChallenge(token, makeAnswer(enrolled, digest, identity));
+    if ('kind' in admission) throw new Error(admission.detail);
+    return admission;
   };
   const deadline = performance.now() + withinMs;
   const untilAdmitted = async (): Promise<Admission> => {
@@ -87,11 +85,11 @@ export async function joinPlayed(invitation: Invitation, { withinMs }: { withinM
       return await exchange();
     } catch (error) {
       if (performance.now() > deadline) throw error;
-      await pause(200);
+      await pause(500 + Math.random() * 500);
       return untilAdmitted();
     }
   };
-  const admission = await untilAdmitted();
+  const admission = await untilAdmitted().finally(() => void token.close());
   const bus = await connectBus({
     servers: admission.servers,
     name: invitation.node,
@@ -184,16 +182,19 @@ function play(node: NodeName, key: SealingKey, bus: BusConnection): PlayedNode {
 }
 
 /** The grant lists that a declaration brings, by the module they are of. */
-export function grantsIn(
-  told: Declaration,
-): readonly { readonly module: Declaration['granters'][number]; readonly grants: readonly Grant[] }[] {
+export function grantsIn(told: Declaration): readonly {
+  readonly module: Declaration['granters'][number];
+  readonly grants: readonly Grant[];
+  readonly drainMs: number;
+}[] {
   return told.granters.map((module) => {
     const directory = module.status.replace(/\.status\.json$/, '');
     const file = told.resources.find(
       (resource) => resource.kind === 'file' && resource.path === `${directory}/${grantListFile}`,
     );
     if (file?.kind !== 'file') throw new Error(`no grant list in ${directory}`);
-    return { module, grants: grantList.parse(JSON.parse(file.content)).grants };
+    const { grants, drainMs } = grantList.parse(JSON.parse(file.content));
+    return { module, grants, drainMs };
   });
 }
 

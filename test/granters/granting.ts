@@ -112,7 +112,7 @@ export type RunningGranter = { stop(): Promise<void>; readonly said: readonly st
 
 /** Runs the granter in this process until it is stopped. */
 export function startGranter(
-  servers: TestServers,
+  servers: Pick<TestServers, 'foundation'>,
   grants: GrantDirectory,
   more: Partial<Pick<ProvidePostgres, 'passwordFile' | 'port' | 'beforeStatement' | 'drainMs'>> = {},
 ): RunningGranter {
@@ -148,7 +148,7 @@ export async function endingOf(client: pg.Client): Promise<string | undefined> {
 
 /** Logs in; the caller ends the session. A session that the server ends is no error of the test's own. */
 export async function logIn(
-  servers: TestServers,
+  servers: Pick<TestServers, 'foundation'>,
   user: string,
   password: string,
   database: string,
