@@ -121,7 +121,10 @@ describe('[D6] what changes inside a resource', () => {
   test('[D6] a body that is not what was recorded tells nothing, whatever it holds', () => {
     const [was, will] = [running(file('a')), running(file('b'))];
     const forged = was.text.replace('"content":"a"', '"content":"forged"');
-    for (const body of [undefined, forged, '', 'nonsense', will.text]) {
+    // Its changed resources are what was recorded, and something else in it is not.
+    const elsewhere = was.text.replace('"address":"alpha.test"', '"address":"forged.test"');
+    expect(elsewhere).not.toBe(was.text);
+    for (const body of [undefined, forged, elsewhere, '', 'nonsense', will.text]) {
       const said = described(was, will, { body });
       expect(said).toMatchObject({ kind: 'unknown', why: expect.any(String) });
       expect(JSON.stringify(said)).not.toContain('forged');

@@ -71,6 +71,9 @@ describe('[M9] a catalogue as a whole', () => {
     expect(judged(...circle)[0]?.what).toBe('a requires y of b, and b requires z of c, and c requires x of a');
     expect(judged(...circle, module('other', { provides: ['z'] }))).toEqual([]);
     expect(judged(...circle, module('far', { provides: [{ name: 'z', scope: 'mesh' }] }))).toEqual([]);
+    const [a, b] = circle;
+    const far = module('c', { provides: [{ name: 'z', scope: 'mesh' }], requires: ['x'] });
+    expect(a !== undefined && b !== undefined && judged(a, b, far)).toEqual([]);
     expect(judged(module('self', { provides: ['x'], requires: ['x'] }))).toMatchObject([{ kind: 'provider-cycle' }]);
   });
 
