@@ -32,10 +32,9 @@ export function lookAt(directory: string, onHint: () => void): Directory {
   const watched = watchAgain(directory, onHint);
 
   const readCredential = (file: string): Credential | undefined => {
-    const bytes = readOrNothing(path.join(directory, file));
-    if (bytes === undefined) return undefined;
-    const end = bytes.at(-1) === 0x0a ? bytes.length - (bytes.at(-2) === 0x0d ? 2 : 1) : bytes.length;
-    const password = bytes.subarray(0, end);
+    // Every byte counts: a line's end at its end is part of what the consumer holds as well (C43).
+    const password = readOrNothing(path.join(directory, file));
+    if (password === undefined) return undefined;
     return { password, digest: createHash('sha256').update(password).digest('hex') };
   };
   return {
