@@ -1,11 +1,13 @@
 /** Keys of a bucket, for whoever may reach them: each read is a direct get of its own key, never a right to the stream (C79). */
 import { StringCodec } from 'nats';
 import type { BusConnection } from './connection.ts';
-import { busFault, refusalCode } from './faults.ts';
+import { BusFault, busFault, refusalCode } from './faults.ts';
 import { bucketName, putSubject } from './subjects.ts';
 
 const wrongLastSequence = 10_071;
 const text = StringCodec();
+/** Tokens with dots between them. The server takes far more, and the client takes `a..b`, which then fails as if nobody served it (C77). */
+const keyGrammar = /^[-/=\w]+(?:\.[-/=\w]+)*$/;
 
 export type Bucket = {
   /** The key's value and revision; undefined when it was never put, or was deleted. */
@@ -17,11 +19,15 @@ export type Bucket = {
   delete(key: string): Promise<void>;
 };
 
-/** Opens a bucket that is there, without asking the server about it. Everything in it throws `BusFault`. */
+/** Opens a bucket that is there, without asking the server about it. Everything in it throws `BusFault`: `bad-key` before anything is sent. */
 export async function openBucket(bus: BusConnection, bucket: string): Promise<Bucket> {
   const views = bus.nats.jetstream({ checkAPI: false }).views;
   const kv = await views.kv(bucketName.parse(bucket), { bindOnly: true, allow_direct: true });
   const doing = async <Answer>(key: string, run: () => Promise<Answer>): Promise<Answer> => {
+    if (!keyGrammar.test(key)) {
+      const what = `${JSON.stringify(key)} is no key: write letters, digits, "-", "_", "/" and "=", with single dots between`;
+      throw new BusFault('bad-key', putSubject(bucket, key), what);
+    }
     try {
       return await run();
     } catch (cause) {

@@ -3,9 +3,11 @@ import { z } from 'zod';
 /**
  * Why the bus did not do what it was asked; each way looks different and is never told as another (C79, C80, C81).
  * `denied`: this credential may not. `nobody`: nobody serves the subject. `timeout`: no answer, it may still have
- * happened. `full`: the stream takes no more. `too-big`: over a limit, nothing was sent. `closed`: the connection is.
+ * happened. `full`: the stream takes no more. `too-big`: over a limit, nothing was sent. `bad-key`: a bucket has no such keys, nothing
+ * was sent. `closed`: the connection is.
  */
-export type BusFaultReason = 'denied' | 'nobody' | 'timeout' | 'full' | 'too-big' | 'closed' | 'unreadable' | 'other';
+export type BusFaultReason =
+  'denied' | 'nobody' | 'timeout' | 'full' | 'too-big' | 'bad-key' | 'closed' | 'unreadable' | 'other';
 
 export class BusFault extends Error {
   readonly reason: BusFaultReason;
@@ -24,6 +26,7 @@ const sayings: Readonly<Record<BusFaultReason, string>> = {
   timeout: 'nobody answered in time on',
   full: 'the store is full: it takes no more on',
   'too-big': 'the message is over a limit of',
+  'bad-key': 'no such key can be in',
   closed: 'the connection was closed before',
   unreadable: 'the answer cannot be read on',
   other: 'the bus refused',

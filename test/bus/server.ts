@@ -39,7 +39,7 @@ export type TestBus = {
   stop(): Promise<void>;
 };
 
-export async function startBus(opening: MeshOpening = {}): Promise<TestBus> {
+export async function startBus(opening: MeshOpening = {}, { jetStream = true } = {}): Promise<TestBus> {
   const folder = await mkdtemp(path.join(tmpdir(), 'mesh-bus-'));
   const program = await findProgram('nats-server', process.env, () => undefined);
   if (isRefusal(program)) throw new Error(program.what);
@@ -73,7 +73,8 @@ export async function startBus(opening: MeshOpening = {}): Promise<TestBus> {
     },
     async start() {
       // Signed anew at each start, as the foundation does it.
-      await writeFile(config, natsConfig(await serverClaims(identity, opening), places));
+      const written = natsConfig(await serverClaims(identity, opening), places);
+      await writeFile(config, jetStream ? written : JSON.stringify({ ...JSON.parse(written), jetstream: false }));
       const started = spawn(program, ['--config', config, '--log', path.join(folder, 'log')], { stdio: 'ignore' });
       server = started;
       const probe = async () => {
