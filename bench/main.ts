@@ -10,6 +10,7 @@ import { declareRows } from './rows/declare.ts';
 import { hostRows } from './rows/host.ts';
 import { planRows } from './rows/plan.ts';
 import { pushRows } from './rows/push.ts';
+import { pushCommandRows } from './rows/push-command.ts';
 import { rotateRows } from './rows/rotate.ts';
 import { statusRows } from './rows/status.ts';
 import { tableOf, type Row } from './table.ts';
@@ -32,6 +33,7 @@ const pure: Readonly<Record<string, () => Promise<readonly Row[]>>> = {
 const onMesh: Readonly<Record<string, (mesh: RaisedMesh) => Promise<readonly Row[]>>> = {
   declare: declareRows,
   push: (mesh) => pushRows(mesh, note),
+  'push-command': (mesh) => pushCommandRows(mesh, servers),
   rotate: (mesh) => rotateRows(mesh, servers, note),
   status: statusRows,
 };

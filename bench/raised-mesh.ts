@@ -94,7 +94,7 @@ export async function raiseMesh(): Promise<RaisedMesh> {
       for (const stream of [declarationsStream, reportsStream]) await manager.streams.purge(stream);
     },
     async startController(temporal) {
-      if (temporal !== undefined) await pointAt(stateDir, temporal);
+      await pointAt(stateDir, temporal ?? foundation.temporal.address);
       return startController(stateDir);
     },
     async close() {

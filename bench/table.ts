@@ -17,6 +17,12 @@ export function atMost(times: number, { floor, product }: { floor: Summary; prod
   return { says: `≤ ${times}× floor`, met: product.p50 <= times * floor.p50 };
 }
 
+/** The same, as a part of a row. */
+export function targeted(times: number, of: { floor: Summary; product: Summary }): Pick<Row, 'target'> {
+  const target = atMost(times, of);
+  return target === undefined ? {} : { target };
+}
+
 const figure = (value: number): string =>
   value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2);
 

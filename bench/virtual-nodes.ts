@@ -1,7 +1,7 @@
 /**
  * Nodes that are rows, and one listener that answers for all: told to look, a node gets its declaration as a host does and
- * reports at once that it is applied, every login granted and seen. Nothing is verified or written: what is measured is
- * the controller's side, and the floor's nodes answer alike.
+ * reports at once that it is applied, every login granted and seen. Nothing is verified, and nothing written but credentials
+ * where `ends` are given: what is measured is the controller's side, and the floor's nodes do alike.
  */
 import { lastDeclaration } from '../src/bus/declarations.ts';
 import { publishReport } from '../src/bus/reports.ts';
@@ -11,6 +11,7 @@ import type { Report } from '../src/domain/report/report.ts';
 import { nodeName, type NodeName } from '../src/domain/words/names.ts';
 import { makeSealingKey } from '../src/sealing/box.ts';
 import { bytesOfBase64 } from '../src/sealing/base64.ts';
+import type { Ends } from './ends.ts';
 import type { RaisedMesh } from './raised-mesh.ts';
 
 export type VirtualNodes = {
@@ -23,7 +24,7 @@ export type VirtualNodes = {
 };
 
 /** Makes the rows of joined nodes, each with a sealing key of its own, and plays them. */
-export async function playNodes(mesh: RaisedMesh, names: readonly string[]): Promise<VirtualNodes> {
+export async function playNodes(mesh: RaisedMesh, names: readonly string[], ends?: Ends): Promise<VirtualNodes> {
   const keys = names.map(() => makeSealingKey());
   await mesh.pg.query(
     `insert into mesh.nodes (node, state, address, sealing_key, sealing_fingerprint, capabilities_reported)
@@ -33,11 +34,22 @@ export async function playNodes(mesh: RaisedMesh, names: readonly string[]): Pro
   );
   const sequences = new Map<NodeName, number>();
   const lastReports = new Map<NodeName, number>();
+  const held = new Map<NodeName, ReadonlySet<string>>();
   let reported = 0;
+  const takeUp = async (node: NodeName, body: string): Promise<void> => {
+    if (ends === undefined) return;
+    const blobs = new Set([...body.matchAll(/"sealed":"([^"]+)"/g)].map(([, blob = '']) => blob));
+    const count = [...blobs].filter((blob) => held.get(node)?.has(blob) !== true).length;
+    held.set(node, blobs);
+    if (count === 0) return;
+    await ends.hold(count);
+    if (isProvider(body)) await ends.grant(count);
+  };
   const answer = async (node: NodeName): Promise<void> => {
     const last = await lastDeclaration(mesh.bus, node);
     if (last === undefined || !('envelope' in last)) return;
     const { digest, number, body } = last.envelope;
+    await takeUp(node, body);
     const sequence = (sequences.get(node) ?? 0) + 1;
     sequences.set(node, sequence);
     await publishReport(mesh.bus, reportOf(node, { sequence, digest, number, told: bodyOf(body) }));
@@ -57,9 +69,11 @@ export async function playNodes(mesh: RaisedMesh, names: readonly string[]): Pro
   };
 }
 
+const isProvider = (body: string): boolean => !body.includes('"granters":[]');
+
 /** Only a provider's declaration is looked into; of the others the count is enough. */
 function bodyOf(body: string): { readonly count: number; readonly granting?: Declaration } {
-  if (!body.includes('"granters":[]')) {
+  if (isProvider(body)) {
     const granting = declaration.parse(JSON.parse(body));
     return { count: granting.resources.length, granting };
   }

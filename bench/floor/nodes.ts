@@ -5,10 +5,12 @@ import type { BusConnection } from '../../src/bus/connection.ts';
 export function subscribeAll(
   bus: BusConnection,
   subject: string,
-  answer: (subject: string, message: Uint8Array) => string,
+  answer: (subject: string, message: Uint8Array) => string | Promise<string>,
 ): () => void {
   const subscription = bus.nats.subscribe(subject, {
-    callback: (_error, message) => void message.respond(answer(message.subject, message.data)),
+    callback(_error, message) {
+      void (async () => message.respond(await answer(message.subject, message.data)))();
+    },
   });
   return () => subscription.unsubscribe();
 }

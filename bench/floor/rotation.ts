@@ -1,11 +1,12 @@
 /**
- * The least that rotates: make, seal, stage at both ends; the provider takes it; commit at both ends; two rows. No lock, no
- * history, no way back after a crash. The nodes open the box, as those of the product hold theirs, and answer at once.
+ * The least that rotates: make, seal, stage at both ends (opened and written whole there); the provider grants; commit at both
+ * ends; two rows. No lock, no history, no way back after a crash.
  */
 import { randomBytes } from 'node:crypto';
 import { Plaintext } from '../../src/sealing/plaintext.ts';
 import { makeSealingKey, open, seal, type SealingKey } from '../../src/sealing/box.ts';
 import type { RaisedMesh } from '../raised-mesh.ts';
+import type { Ends } from '../ends.ts';
 import { subscribeAll } from './nodes.ts';
 
 export type FloorRotation = { rotate(consumers: readonly string[]): Promise<void>; stop(): void };
@@ -14,6 +15,7 @@ export async function floorRotation(
   { bus, pg }: Pick<RaisedMesh, 'bus' | 'pg'>,
   provider: string,
   consumers: readonly string[],
+  ends: Ends,
 ): Promise<FloorRotation> {
   await pg.query(
     'create schema if not exists floor; create table if not exists floor.rotations (id bigserial, consumers int, state text)',
@@ -24,9 +26,14 @@ export async function floorRotation(
     if (key === undefined) throw new Error(`${node} has no key`);
     return key;
   };
-  const stop = subscribeAll(bus, 'floor.rotate.*.*', (subject, message) => {
+  const stop = subscribeAll(bus, 'floor.rotate.*.*', async (subject, message) => {
     const [, , node = '', phase] = subject.split('.');
-    if (phase === 'stage') open(Buffer.from(message).toString(), keyOf(node)).reveal((bytes) => bytes.length);
+    const text = Buffer.from(message).toString();
+    if (phase === 'stage') {
+      open(text, keyOf(node)).reveal((bytes) => bytes.length);
+      await ends.hold(1);
+    }
+    if (phase === 'grant') await ends.grant(Number(text));
     return 'ok';
   });
   const ask = async (node: string, phase: string, data = ''): Promise<void> =>
@@ -44,7 +51,7 @@ export async function floorRotation(
           await Promise.all([node, provider].map((end) => ask(end, 'stage', seal(value, keyOf(end).publicKey).sealed)));
         }),
       );
-      await ask(provider, 'grant');
+      await ask(provider, 'grant', String(of.length));
       await Promise.all([provider, ...of].map((node) => ask(node, 'commit')));
       await pg.query(`update floor.rotations set state = 'done' where id = $1`, [rows[0]?.id]);
     },

@@ -6,30 +6,24 @@ import { filesWith, floorPush } from '../floor/push.ts';
 import { inActivity } from '../in-activity.ts';
 import { alternately, loadNow } from '../measure.ts';
 import type { RaisedMesh } from '../raised-mesh.ts';
-import { atMost, type Row } from '../table.ts';
-import { playNodes } from '../virtual-nodes.ts';
+import { targeted, type Row } from '../table.ts';
+import { playNodes, type VirtualNodes } from '../virtual-nodes.ts';
 import { nodeAt } from '../wide-mesh.ts';
 import { writtenBy, type Written } from '../../test/support/written-by.ts';
 import { addWritten } from '../world.ts';
 
-const nodes = 200;
+export const nodes = 200;
 
-const site = (value: string): object => ({
+export const site = (value: string): object => ({
   module: 'site',
   version: '1.0.0',
   resources: filesWith(value).map((file) => ({ kind: 'file', mode: '0640', ...file })),
 });
 
 export async function pushRows(mesh: RaisedMesh, note: (line: string) => void): Promise<readonly Row[]> {
-  await mesh.clear();
-  const names = Array.from({ length: nodes }, (_, index) => nodeAt(index));
-  const played = await playNodes(mesh, names);
-  await addWritten(mesh, site('first'));
-  await mesh.pg.query(
-    'insert into mesh.assignments (node, module) select node, module from mesh.nodes, mesh.modules; analyze',
-  );
+  const played = await playSites(mesh);
   const stopTaking = mesh.takeReports();
-  const floor = await floorPush(mesh, names);
+  const floor = await floorPush(mesh, played.names);
   const push = pusher(mesh);
   await push();
   const same = await writtenBy(mesh, push);
@@ -58,6 +52,20 @@ export async function pushRows(mesh: RaisedMesh, note: (line: string) => void): 
     { work: `no-op push of ${nodes} nodes × 5 files, its steps`, unit: 'ms', ...noop, ...targeted(2, noop) },
     { work: `one value changed on ${nodes} nodes, its steps`, unit: 'ms', ...value, ...targeted(2.5, value) },
   ];
+}
+
+/** The nodes, each with five files. */
+export async function playSites(mesh: RaisedMesh): Promise<VirtualNodes> {
+  await mesh.clear();
+  const played = await playNodes(
+    mesh,
+    Array.from({ length: nodes }, (_, index) => nodeAt(index)),
+  );
+  await addWritten(mesh, site('first'));
+  await mesh.pg.query(
+    'insert into mesh.assignments (node, module) select node, module from mesh.nodes, mesh.modules; analyze',
+  );
+  return played;
 }
 
 async function changing(mesh: RaisedMesh, floor: (value: string) => Promise<number>, push: () => Promise<void>) {
@@ -106,9 +114,4 @@ function words({ rows, messages }: Written): string {
       .map(([name, count]) => `${String(count)} ${name}`)
       .join(', ') || 'none';
   return `rows: ${listed(rows)}; messages: ${listed(messages)}`;
-}
-
-function targeted(times: number, of: Pick<Row, 'product'> & { readonly floor: Row['product'] }): Pick<Row, 'target'> {
-  const target = atMost(times, of);
-  return target === undefined ? {} : { target };
 }

@@ -12,10 +12,12 @@ import {
 } from '../../src/domain/act/act.ts';
 import { sha256Hex } from '../../src/sealing/digest.ts';
 import { until } from '../../test/support/until.ts';
+import { makeEnds } from '../ends.ts';
 import { floorRotation, type FloorRotation } from '../floor/rotation.ts';
 import { inActivity } from '../in-activity.ts';
 import { alternately, loadNow, type Summary } from '../measure.ts';
 import type { RaisedMesh } from '../raised-mesh.ts';
+import type { Server } from '../servers.ts';
 import { atMost, type Row } from '../table.ts';
 import { playNodes, type VirtualNodes } from '../virtual-nodes.ts';
 import { nodeAt } from '../wide-mesh.ts';
@@ -27,15 +29,14 @@ const counts = [1, 10, most];
 const provider = 'provider';
 const consumers = Array.from({ length: most }, (_, index) => nodeAt(index));
 
-export type Server = { readonly name: string; readonly address?: string };
-
 export async function rotateRows(
   mesh: RaisedMesh,
   servers: readonly Server[],
   note: (line: string) => void,
 ): Promise<readonly Row[]> {
   await mesh.clear();
-  const played = await playNodes(mesh, [provider, ...consumers]);
+  const ends = await makeEnds(mesh);
+  const played = await playNodes(mesh, [provider, ...consumers], ends);
   await addWritten(mesh, {
     module: 'postgres',
     version: '1.0.0',
@@ -56,7 +57,7 @@ export async function rotateRows(
       select node, 'notes', 'postgres-database', '${provider}', 'postgres' from mesh.nodes where node <> '${provider}';
     insert into mesh.ports (node, module, listens, protocol, port, fixed) values ('${provider}', 'postgres', 'sql', 'tcp', 25432, false);
     analyze`);
-  const floor = await floorRotation(mesh, provider, consumers);
+  const floor = await floorRotation(mesh, provider, consumers, ends);
   const rows: Row[] = [];
   try {
     const stopTaking = mesh.takeReports();
@@ -67,6 +68,7 @@ export async function rotateRows(
   } finally {
     floor.stop();
     played.stop();
+    await ends.close();
   }
   return rows;
 }
