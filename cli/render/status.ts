@@ -89,7 +89,11 @@ function failingLine(lastReport: NodeStatus['lastReport'], look: Look): readonly
   return [failing.stuck ? look.paint.red(`stuck: ${said}`) : said];
 }
 
-function actLine({ act, summary, person, startedAt, waitsFor }: ActStatus, look: Look): string {
-  const waits = waitsFor.length === 0 ? '' : `\n${indent(waitsFor.map((one) => `waits for ${one}`).join('\n'))}`;
-  return `${summary} (${act}), by ${person}, ${time(startedAt, look)}${waits}`;
+function actLine({ act, summary, person, startedAt, waitsFor, failing }: ActStatus, look: Look): string {
+  const said = [
+    ...(failing === undefined ? [] : [look.paint.yellow(`keeps failing: ${failing}`)]),
+    ...waitsFor.map((one) => `waits for ${one}`),
+  ];
+  const lines = said.length === 0 ? '' : `\n${indent(said.join('\n'))}`;
+  return `${summary} (${act}), by ${person}, ${time(startedAt, look)}${lines}`;
 }

@@ -51,6 +51,8 @@ export type ActStatus = {
   readonly startedAt: string;
   /** Which ends it waits for, in words (A1.4). */
   readonly waitsFor: readonly string[];
+  /** The step that has failed for two minutes and is still tried: which, how often, and its last fault (A13). */
+  readonly failing?: string;
 };
 
 export type Status = {
@@ -77,7 +79,10 @@ export function status(store: Reads<StatusReads>, hash: Hash, now: number): Prom
       nodes: order.flatMap((concern) => nodes.filter((node) => node.concern === concern)),
       acts,
       unreadable,
-      needsAttention: nodes.some(({ concern }) => concern !== 'well') || unreadable.count > 0,
+      needsAttention:
+        nodes.some(({ concern }) => concern !== 'well') ||
+        acts.some((act) => act.failing !== undefined) ||
+        unreadable.count > 0,
     };
   });
 }
@@ -133,7 +138,21 @@ function said({ kind, what, why, next }: NonNullable<NodeStatus['unresolvable']>
 }
 
 function actStatus({ workflowId, summary, person, stage, startedAt, detail }: ActRow): ActStatus {
-  return { act: workflowId, summary, person, stage, startedAt: startedAt.toISOString(), waitsFor: waitsFor(detail) };
+  return {
+    act: workflowId,
+    summary,
+    person,
+    stage,
+    startedAt: startedAt.toISOString(),
+    waitsFor: waitsFor(detail),
+    ...given('failing', failing(detail)),
+  };
+}
+
+/** What keeps an act's step from going through, as the worker notes it (A13); undefined when nothing does. */
+export function failing(detail: ActRow['detail']): string | undefined {
+  const said = detail['failing'];
+  return typeof said === 'string' && said !== '' ? said : undefined;
 }
 
 /** What an act notes of its own waiting. */

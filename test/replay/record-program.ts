@@ -1,0 +1,80 @@
+/**
+ * Records what every act writes into its history, from real runs: node --import ./test/support/typescript.mjs
+ * test/replay/record-program.ts, after `npm run build`. Run it when an act has changed in a way that needs a patch, and keep
+ * the files of before under another name: they are what still runs somewhere.
+ */
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { enrolId, pushId, removalId } from '../../src/domain/act/act.ts';
+import { nodeName } from '../../src/domain/words/names.ts';
+import { sha256Hex } from '../../src/sealing/digest.ts';
+import { raiseActingMesh } from '../acts/acting-mesh.ts';
+import { addAll, consumerModule, databaseModule } from '../acts/catalogue.ts';
+import { declarePair, rotationOf } from '../chaos/chaos-mesh.ts';
+import { playPair } from '../chaos/played-pair.ts';
+
+const mesh = await raiseActingMesh();
+const save = async (name: string, workflowId: string): Promise<void> => {
+  const handle = mesh.temporal.workflow.getHandle(workflowId);
+  await handle.result().catch(() => undefined);
+  const history: unknown = JSON.parse(historyToJSON(await handle.fetchHistory()));
+  const file = path.join(import.meta.dirname, 'histories', `${name}.json`);
+  writeFileSync(file, `${JSON.stringify({ workflowId, history: withoutMachine(history) }, null, 1)}\n`);
+};
+
+/** Who ran it, and from where, is nobody's business and different each time. What the SDK noted of itself stays: it switches its checks on. */
+function withoutMachine(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutMachine);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([key]) => key !== 'stackTrace' && key !== 'workerVersion')
+      .map(([key, of]) => [key, key === 'identity' ? 'controller' : withoutMachine(of)]),
+  );
+}
+
+try {
+  await mesh.startController();
+  const provider = await mesh.join('alpha');
+  const consumer = await mesh.join('beta');
+  await save('enrol-joined', enrolId(provider.node));
+  const ends = { provider, consumer };
+  await addAll(mesh.store, [databaseModule, consumerModule('notes', 'json'), consumerModule('ledger', 'password')]);
+  await declarePair(mesh, ends, 'notes');
+  await declarePair(mesh, ends, 'ledger');
+
+  const pair = playPair(ends, { module: 'notes', overlaps: true });
+  const push = pushId(undefined, sha256Hex);
+  await mesh.start('pushNodes', push, { person: 'ada' });
+  await save('push', push);
+  const stranger = nodeName.parse('gamma');
+  const refused = pushId([stranger], sha256Hex);
+  await mesh.start('pushNodes', refused, { person: 'ada', nodes: [stranger] });
+  await save('push-refused', refused);
+
+  for (const [name, module] of [
+    ['rotate-overlapping', 'notes'],
+    ['rotate-abrupt', 'ledger'],
+  ] as const) {
+    const { id, request } = rotationOf(ends, module);
+    await mesh.start('rotateCredential', id, request);
+    await save(name, id);
+  }
+  const { id: unknown, request } = rotationOf(ends, 'nobody');
+  await mesh.start('rotateCredential', unknown, request);
+  await save('rotate-refused', unknown);
+
+  await mesh.killController();
+  const undone = rotationOf(ends, 'notes');
+  await (await mesh.start('rotateCredential', undone.id, undone.request)).cancel();
+  await mesh.startController();
+  await save('rotate-cancelled', undone.id);
+  await pair.stop();
+
+  const removal = removalId(consumer.node);
+  await mesh.start('removeNode', removal, { node: consumer.node, person: 'ada' });
+  await save('remove', removal);
+} finally {
+  await mesh.close();
+}
