@@ -73,6 +73,10 @@ describe('a server over a folder', () => {
   test('[U11] a server that was killed is started again over the same rows', async () => {
     const before = await start();
     process.kill(before.pid, 'SIGKILL');
+    await until(async () => (await runningPostgres(asked().dataDir)) === undefined, {
+      withinMs: 10_000,
+      what: 'its end',
+    });
     const after = await start();
     expect(after.pid).not.toBe(before.pid);
     expect(await logIn('the-second')).toBe('in');
