@@ -210,14 +210,14 @@ describe('restarting', () => {
       file('/fuse', 'short'),
       processOf(
         'web',
-        'read -r fuse < "$MESH_ROOT/fuse"; [ "$fuse" = long ] || { sleep 0.7; exit 3; }; exec sleep 1000',
+        'read -r fuse < "$MESH_ROOT/fuse"; [ "$fuse" = long ] || { sleep 0.4; exit 3; }; exec sleep 1000',
       ),
     );
     const declared = (fuse: string) => [
       file('/fuse', fuse),
       processOf(
         'web',
-        'read -r fuse < "$MESH_ROOT/fuse"; [ "$fuse" = long ] || { sleep 0.7; exit 3; }; exec sleep 1000',
+        'read -r fuse < "$MESH_ROOT/fuse"; [ "$fuse" = long ] || { sleep 0.4; exit 3; }; exec sleep 1000',
       ),
     ];
     await until(() => node.supervisor.pidOf('notes.web') === undefined, soon('the first ending'));
