@@ -127,7 +127,7 @@ export async function raiseActingMesh(): Promise<ActingMesh> {
       await once(controller, 'spawn');
     },
     async killController() {
-      if (controller === undefined || controller.exitCode !== null) return;
+      if (controller === undefined || controller.exitCode !== null || controller.signalCode !== null) return;
       const ended = once(controller, 'exit');
       controller.kill('SIGKILL');
       await ended;
