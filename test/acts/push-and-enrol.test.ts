@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { startAct } from '../../cli/acts/start-act.ts';
 import { connectTemporal } from '../../cli/acts/temporal.ts';
+import { BusFault } from '../../src/bus/faults.ts';
 import { makeSeed } from '../../src/bus/seed.ts';
 import { controllerQueue, enrolId, pushId, pushSummary, type PushResult } from '../../src/domain/act/act.ts';
 import { nodeName, provisionName } from '../../src/domain/words/names.ts';
@@ -230,7 +231,7 @@ describe('removing a node', () => {
       `select revoked_at is not null as revoked from mesh.bus_credentials where kind = 'node' and name = 'epsilon'`,
     );
     expect(account).toEqual({ revoked: true });
-    await expect(epsilon.report()).rejects.toThrow();
+    await expect(epsilon.report()).rejects.toBeInstanceOf(BusFault);
   });
 
   test('[M4] a node that still has something is refused, naming it, and nothing is gone', async () => {
