@@ -1,8 +1,9 @@
-import { WorkflowExecutionAlreadyStartedError, type Client } from '@temporalio/client';
-import { defineSearchAttributeKey, type SearchAttributePair } from '@temporalio/common';
+import { WorkflowExecutionAlreadyStartedError, type Client, type WorkflowHandle } from '@temporalio/client';
+import { defineSearchAttributeKey, WorkflowNotFoundError, type SearchAttributePair } from '@temporalio/common';
 
 import {
   controllerQueue,
+  pushAskedAgain,
   type EnrolRequest,
   type PushRequest,
   type RemovalRequest,
@@ -62,12 +63,25 @@ export async function startAct(client: Client, asked: ActAsked): Promise<Started
     } catch (error) {
       if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
     }
-    const running = await client.workflow.getHandle(asked.workflowId).describe();
+    const handle = client.workflow.getHandle(asked.workflowId);
+    const running = await handle.describe();
     if (running.status.name !== 'RUNNING') continue;
     if (!asked.attaches) return alreadyRuns(asked.workflowId);
+    if (asked.workflow === 'pushNodes' && !(await askAgain(handle))) continue;
     return { workflowId: asked.workflowId, act: running.runId, attached: true };
   }
   return alreadyRuns(asked.workflowId);
+}
+
+/** What this one wants sent may have been declared after the running one looked. False: that one has ended. */
+async function askAgain(running: WorkflowHandle): Promise<boolean> {
+  try {
+    await running.signal(pushAskedAgain);
+    return true;
+  } catch (error) {
+    if (error instanceof WorkflowNotFoundError) return false;
+    throw error;
+  }
 }
 
 function searchAttributes({ kind, node, module }: ActAsked): SearchAttributePair[] {

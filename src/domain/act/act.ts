@@ -48,6 +48,9 @@ export type PushRequest = {
   readonly person: string;
 };
 
+/** The signal by which whoever joins a push that runs says that something may have been declared since it sent (A16, C89). */
+export const pushAskedAgain = 'pushAskedAgain';
+
 export type PushResult = {
   readonly act: string;
   /** Nodes that got a message, and nodes whose last message already said the same (D7). */
