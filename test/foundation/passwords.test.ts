@@ -54,8 +54,12 @@ test('[S5] at the making, at a start and when a password is replaced, none is in
   };
   await plant('first');
   const making = await seenDuring(raise);
-  await plant('second');
-  const replacing = await seenDuring(raise);
+  // It is looked for by sampling: on a busy machine one replacing may pass between two looks.
+  let replacing = '';
+  for (let times = 1; times <= 5 && !replacing.includes('--single'); times += 1) {
+    await plant(`again-${times}`);
+    replacing += await seenDuring(raise);
+  }
 
   // The looking is worth something: it saw the programs at work.
   expect(making).toContain('initdb');
