@@ -81,7 +81,7 @@ describe('asked for twice at once', () => {
     const both = await Promise.all([1, 2].map(() => command('secret', 'rotate', 'beta/notes')));
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
     expect(both[0]?.body['act']).toBe(both[1]?.body['act']);
-    expect(both.map(({ body }) => body['attached']).toSorted()).toEqual([false, true]);
+    expect(new Set(both.map(({ body }) => body['attached']))).toEqual(new Set([false, true]));
     expect(await generations()).toHaveLength(before + 1);
     expect(await locks()).toEqual([]);
   }, 60_000);
@@ -185,7 +185,7 @@ describe.each(['nats', 'postgres', 'temporal'] as const)('with %s killed and sta
       await pause(1_000);
       await raise();
       play();
-      const result = await handle.result();
+      const result: unknown = await handle.result();
       expect(result).toMatchObject(workflow === 'pushNodes' ? { failedCount: 0 } : { committed: true, credentials: 1 });
       expect(await locks()).toEqual([]);
       expect((await generations()).length - before.length).toBe(workflow === 'pushNodes' ? 0 : 1);
