@@ -21,6 +21,15 @@ export const localName = named('local').brand<'LocalName'>();
 /** What a module calls one of its ports, own secrets, processes, artifacts or seats. */
 export const partName = named('part').brand<'PartName'>();
 
+/** Names with `:` between them (M27): a collection, or who contributes to one. */
+export const collectionName = z
+  .string()
+  .max(255)
+  .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?::[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/, {
+    error: (issue) =>
+      `${JSON.stringify(issue.input)} is not a collection name: write names with ":" between them, like shell:zsh:normal`,
+  });
+
 export type NodeName = z.infer<typeof nodeName>;
 export type ModuleName = z.infer<typeof moduleName>;
 export type ProvisionName = z.infer<typeof provisionName>;
