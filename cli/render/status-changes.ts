@@ -36,13 +36,15 @@ function news(before: readonly string[] | undefined, now: readonly string[] = []
   return JSON.stringify(before) === JSON.stringify(now) ? [] : now;
 }
 
-function standingText({ told, report, outcome, hearing, lastReport }: NodeStatus): string {
+function standingText({ told, report, outcome, hearing, unreachable, lastReport }: NodeStatus): string {
   const failing = lastReport?.failing;
   return [
     `told ${told}`,
     ...(report === undefined ? [] : [`report ${report}`]),
     ...(lastReport === undefined ? [] : [`${outcome ?? 'reported'} ${lastReport.applied} of ${lastReport.declared}`]),
     ...(hearing === 'heard' ? [] : [hearing]),
+    ...(unreachable === undefined ? [] : [`not reachable since ${unreachable.since}`]),
+    ...(lastReport?.declarationGone === true ? ['the bus holds no declaration for it'] : []),
     ...(failing?.stuck === true ? [`stuck${failing.since === undefined ? '' : ` since ${failing.since}`}`] : []),
     ...(lastReport?.refusal === undefined ? [] : [lastReport.refusal.kind]),
     ...(lastReport?.failures ?? []).map(({ resource }) => resource),

@@ -71,6 +71,10 @@ function troubleOf(node: NodeStatus, look: Look): readonly string[] {
       : [`refused (${lastReport.refusal.kind}): ${lastReport.refusal.detail}`]),
     ...(lastReport?.failures ?? []).map(({ resource, error }) => `${resource}: ${error}`),
     ...failingLine(lastReport, look),
+    ...unreachableLine(node, look),
+    ...(lastReport?.declarationGone === true
+      ? ['the bus holds no declaration for it although one was sent; it goes on with that', `  ${paint.cyan('mesh push')}`]
+      : []),
     ...(unresolvable ?? []).flatMap(({ what, why, next }) => [
       `${what}: ${why}`,
       ...next.map((line) => `  ${paint.cyan(line)}`),
@@ -87,6 +91,14 @@ function failingLine(lastReport: NodeStatus['lastReport'], look: Look): readonly
   const since = failing.since === undefined ? '' : `, since ${time(failing.since, look)}`;
   const said = `${count(failing.reports, 'report')} in a row said so${since}`;
   return [failing.stuck ? look.paint.red(`stuck: ${said}`) : said];
+}
+
+/** Of a node that does not answer any more: what is known of it is as old as its last report (C50). */
+function unreachableLine({ told, report, outcome, lastReport, unreachable }: NodeStatus, look: Look): readonly string[] {
+  if (unreachable === undefined || lastReport === undefined) return [];
+  const wasInStep = told === 'same' && report === 'current' && outcome === 'applied';
+  const said = `last ${wasInStep ? 'confirmed' : 'heard'} ${time(lastReport.at, look)}`;
+  return [look.paint.yellow(`${said}; not reachable since ${time(unreachable.since, look)}`)];
 }
 
 function actLine({ act, summary, person, startedAt, waitsFor, failing }: ActStatus, look: Look): string {

@@ -20,6 +20,8 @@ export type DeclarationBus = {
   /** `envelope` is absent when nobody can read the message. */
   last(node: NodeName): Promise<{ readonly envelope: Envelope | undefined; readonly sequence: number } | undefined>;
   announceChanged(node: NodeName): Promise<void>;
+  /** Those of these nodes whose subject holds a message now: what was sent may have been purged since (C76). */
+  held(nodes: readonly NodeName[]): Promise<ReadonlySet<NodeName>>;
 };
 
 /** Signs what a node should be (D3). `text` is the declaration's canonical JSON. */

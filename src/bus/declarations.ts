@@ -8,10 +8,19 @@ import type { NodeName } from '../domain/words/names.ts';
 import type { BusConnection } from './connection.ts';
 import { BusFault, busFault, refusalCode } from './faults.ts';
 import { read, write, type Unreadable } from './messages.ts';
-import { busPayloadBytes, changedSubject, declareSubject, lastDeclarationSubject } from './subjects.ts';
+import { ensureStreams } from './streams.ts';
+import {
+  anyNode,
+  busPayloadBytes,
+  changedSubject,
+  declarationsStream,
+  declareSubject,
+  lastDeclarationSubject,
+} from './subjects.ts';
 
 const requestMs = 5_000;
 const wrongLastSequence = 10_071;
+const noSuchStream = 10_059;
 
 const head = envelopeSchema.omit({ body: true });
 
@@ -98,6 +107,28 @@ export async function lastDeclaration(bus: BusConnection, node: NodeName): Promi
   const decoded = decode(answer.data);
   if ('value' in decoded) return { sequence, envelope: decoded.value };
   return { sequence, unreadable: { subject: declareSubject(node), reason: decoded.reason, body: answer.data } };
+}
+
+/**
+ * Those of these nodes whose subject holds a declaration now: one question, however many they are, and no body comes
+ * with the answer. A stream that somebody deleted is made again, and holds none. Throws `BusFault`.
+ */
+export async function heldDeclarations(
+  mesh: BusConnection,
+  nodes: readonly NodeName[],
+): Promise<ReadonlySet<NodeName>> {
+  const [only] = nodes;
+  const asked = declareSubject(nodes.length === 1 && only !== undefined ? only : anyNode);
+  const manager = await mesh.nats.jetstreamManager({ checkAPI: false });
+  try {
+    const { state } = await manager.streams.info(declarationsStream, { subjects_filter: asked });
+    const subjects = state.subjects ?? {};
+    return new Set(nodes.filter((node) => subjects[declareSubject(node)] !== undefined));
+  } catch (cause) {
+    if (refusalCode(cause) !== noSuchStream) throw busFault(declarationsStream, cause);
+    await ensureStreams(mesh);
+    return new Set();
+  }
 }
 
 /** What a node is told: something of its own moved. Nothing in it is acted on but the moment it comes. */

@@ -54,9 +54,11 @@ export class Reconciler {
     if (this.#accepted === undefined)
       return this.#refused === undefined ? { kind: 'idle' } : { kind: 'refused', refused: this.#refused };
     const { digest, number } = this.#accepted.envelope;
+    // A bus that lost everything is no order to stop everything: what was accepted stays, and it is said (C76).
+    const gone = fetched.kind === 'none' ? ({ gone: true } as const) : {};
     const applied = await applyDeclaration(this.#accepted.declaration, this.#with);
-    if (this.#refused !== undefined) return { kind: 'refused', refused: this.#refused, reconciled: applied };
-    return { kind: 'applied', digest, number, applied };
+    if (this.#refused !== undefined) return { kind: 'refused', refused: this.#refused, reconciled: applied, ...gone };
+    return { kind: 'applied', digest, number, applied, ...gone };
   }
 
   /** Accepts or refuses what came; answers a pass that failed when it cannot even be kept. */
@@ -95,6 +97,8 @@ export class Reconciler {
 
 /** Says what a pass put right, kept, and could not do. */
 export function sayWhatCame(say: Say, pass: Pass): void {
+  if (pass.kind !== 'idle' && pass.gone === true)
+    say.error({}, 'the bus holds no declaration for this node, which accepted one: it goes on with that');
   const applied = pass.kind === 'applied' ? pass.applied : pass.kind === 'refused' ? pass.reconciled : undefined;
   for (const sentence of [...(applied?.drift ?? []), ...(applied?.kept ?? [])]) say.warn({}, sentence);
   for (const failure of applied?.failures ?? []) say.error(failure, 'a resource failed');

@@ -7,8 +7,10 @@ import type { Refused } from './verify.ts';
 /** What a pass came to. What was refused is spoken of alone: its counts never mix with those of what the node still has. */
 export type Pass =
   | { readonly kind: 'idle' }
-  | { readonly kind: 'applied'; readonly digest: string; readonly number: number; readonly applied: Applied }
-  | { readonly kind: 'refused'; readonly refused: Refused; readonly reconciled?: Applied };
+  | ({ readonly kind: 'applied'; readonly digest: string; readonly number: number; readonly applied: Applied } & Gone)
+  | ({ readonly kind: 'refused'; readonly refused: Refused; readonly reconciled?: Applied } & Gone);
+/** The bus holds no declaration for the node, which accepted one and goes on with it (C76). */
+type Gone = { readonly gone?: true };
 
 export type Reported = {
   readonly node: NodeName;
@@ -29,6 +31,7 @@ export function composeReport(pass: Pass, about: Reported): Report {
     boot: about.boot,
     sequence: about.sequence,
     ...whatCameOf(pass),
+    ...(pass.kind !== 'idle' && pass.gone === true ? { declarationGone: true } : {}),
     capabilities: [...about.capabilities],
     carriedPorts: [],
     granters: about.granters,

@@ -9,7 +9,7 @@ import { createRotationActivities } from '../activities/rotation.ts';
 import { nodeAccount, tokenAccount, type AccountShape } from '../bus/accounts.ts';
 import { prepareAccount, pushAccount, revokeAccount } from '../bus/claims.ts';
 import { connectBus, type BusConnection } from '../bus/connection.ts';
-import { announceChanged, lastDeclaration, publishDeclaration } from '../bus/declarations.ts';
+import { announceChanged, heldDeclarations, lastDeclaration, publishDeclaration } from '../bus/declarations.ts';
 import { meshCredential, systemCredential, type BusIdentity } from '../bus/identity.ts';
 import { announceReported, onReported } from '../bus/reported.ts';
 import { consumeReports } from '../bus/reports.ts';
@@ -217,6 +217,7 @@ function declarationBus(mesh: BusConnection): DeclarationBus {
     async announceChanged(node) {
       announceChanged(mesh, node);
     },
+    held: (nodes) => heldDeclarations(mesh, nodes),
   };
 }
 

@@ -70,6 +70,7 @@ export const reportPoints = ['reports/record/before', 'reports/record/after'];
 /** What only looks, or makes something that nobody has yet. */
 const looks = new Set([
   'acts.read',
+  'bus.held',
   'bus.last',
   'bus.prepare',
   'busCredentials.liveOf',

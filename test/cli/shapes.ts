@@ -65,6 +65,7 @@ const nodeStatus = z.strictObject({
   report: z.enum(['current', 'waiting']).optional(),
   outcome: z.enum(['idle', 'applied', 'failed', 'refused']).optional(),
   hearing: z.enum(['heard', 'quiet', 'silent']),
+  unreachable: z.strictObject({ since: at }).optional(),
   sent: z.strictObject({ digest: z.string(), number: z.int(), at: at.optional() }).optional(),
   lastReport: z.looseObject({ at, applied: z.int(), declared: z.int() }).optional(),
   unresolvable: z.array(z.looseObject({ kind: z.string() })).optional(),

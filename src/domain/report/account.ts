@@ -21,6 +21,7 @@ export type Account = Pick<
   | 'refusal'
   | 'drift'
   | 'kept'
+  | 'declarationGone'
   | 'intervalMs'
   | 'stampedAt'
 > & {
@@ -58,6 +59,7 @@ export function accountOf(previous: Account | undefined, report: Report, receive
     refusal,
     drift,
     kept,
+    declarationGone,
     intervalMs,
     stampedAt,
   } = report;
@@ -75,6 +77,7 @@ export function accountOf(previous: Account | undefined, report: Report, receive
       ...(refusal === undefined ? {} : { refusal }),
       drift,
       kept,
+      ...(declarationGone === undefined ? {} : { declarationGone }),
       intervalMs,
       stampedAt,
       receivedAt,
@@ -119,7 +122,7 @@ export type Standing = {
   readonly report?: 'current' | 'waiting';
   /** Of the last report; absent when there was none. */
   readonly outcome?: Report['outcome'];
-  /** All is well only when same, current and applied, in full. */
+  /** All is well only when same, current and applied, in full, and while the bus holds what it was sent. */
   readonly well: boolean;
 };
 
@@ -143,7 +146,12 @@ export function standing(of: {
     told,
     ...(report === undefined ? {} : { report }),
     ...(account === undefined ? {} : { outcome: account.outcome }),
-    well: told === 'same' && report === 'current' && account?.outcome === 'applied' && isWhole(account),
+    well:
+      told === 'same' &&
+      report === 'current' &&
+      account?.outcome === 'applied' &&
+      isWhole(account) &&
+      account.declarationGone !== true,
   };
 }
 
@@ -159,6 +167,15 @@ export function hearing(
 ): 'heard' | 'quiet' | 'silent' {
   if (account === undefined) return 'silent';
   return now - account.receivedAt > 3 * account.intervalMs ? 'quiet' : 'heard';
+}
+
+/** Since when a quiet node is not reachable: a report was due then and did not come. ms, the controller's clock. */
+export function unreachableSince(
+  account: Pick<Account, 'receivedAt' | 'intervalMs'> | undefined,
+  now: number,
+): number | undefined {
+  if (account === undefined || hearing(account, now) !== 'quiet') return undefined;
+  return account.receivedAt + account.intervalMs;
 }
 
 /** D18: the same failure three reports in a row. A row without a recorded start is never stuck. */

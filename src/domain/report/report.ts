@@ -62,6 +62,8 @@ export const report = z.strictObject({
   /** What the host put right against drift, and what it found and kept, each a sentence. */
   drift: z.array(z.string()),
   kept: z.array(z.string()),
+  /** The bus holds no declaration for this node, which accepted one before and goes on with it (C76). Absent: it holds one, or could not be asked. */
+  declarationGone: z.literal(true).optional(),
   capabilities: z.array(capability),
   /** Ports that the node's carried resources declare (M21), complete each time. */
   carriedPorts: z.array(z.strictObject({ protocol: z.enum(['tcp', 'udp']), port: z.int() })),

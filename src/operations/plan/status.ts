@@ -1,4 +1,4 @@
-import { hearing, isStuck, type Account } from '../../domain/report/account.ts';
+import { hearing, isStuck, unreachableSince, type Account } from '../../domain/report/account.ts';
 import { given } from '../../domain/words/given.ts';
 import type { NodeName } from '../../domain/words/names.ts';
 import type { ActRow, ActRows } from '../ports/act-rows.ts';
@@ -20,6 +20,8 @@ export type NodeStatus = {
   readonly report?: string;
   readonly outcome?: string;
   readonly hearing: 'heard' | 'quiet' | 'silent';
+  /** Of a quiet node: since when. What it is was last confirmed by its last report (C50). */
+  readonly unreachable?: { readonly since: string };
   readonly sent?: { readonly digest: string; readonly number: number; readonly at?: string };
   readonly lastReport?: {
     readonly at: string;
@@ -31,6 +33,8 @@ export type NodeStatus = {
     readonly refusal?: { readonly kind: string; readonly detail: string };
     readonly drift: readonly string[];
     readonly kept: readonly string[];
+    /** It goes on with what it accepted, and the bus holds no declaration for it: a push sends it again (C76). */
+    readonly declarationGone?: true;
     /** The present failure: how many reports in a row said the same, and since when (D17, D18). */
     readonly failing?: { readonly reports: number; readonly stuck: boolean; readonly since?: string };
   };
@@ -90,6 +94,7 @@ export function status(store: Reads<StatusReads>, hash: Hash, now: number): Prom
 function nodeStatus(judged: JudgedNode, now: number): NodeStatus {
   const { node, composition, standing, sent, account } = judged;
   const { told, report, outcome } = standing;
+  const since = unreachableSince(account, now);
   return {
     node: node.node,
     state: node.state,
@@ -98,6 +103,7 @@ function nodeStatus(judged: JudgedNode, now: number): NodeStatus {
     ...given('report', report),
     ...given('outcome', outcome),
     hearing: hearing(account, now),
+    ...given('unreachable', since === undefined ? undefined : { since: new Date(since).toISOString() }),
     ...given('sent', sent && sentStatus(sent, account !== undefined)),
     ...given('lastReport', account && reportStatus(account)),
     ...given('unresolvable', composition.kind === 'unresolvable' ? composition.refusals.map(said) : undefined),
@@ -115,8 +121,8 @@ function sentStatus({ digest, number, sentAt }: SentRow, hasSpoken: boolean): No
 }
 
 function reportStatus(account: Account): NonNullable<NodeStatus['lastReport']> {
-  const { receivedAt, digest, applied, declared, failures, refusal, drift, kept, failingSince, failingReports } =
-    account;
+  const { receivedAt, digest, applied, declared, failures, refusal, drift, kept } = account;
+  const { declarationGone, failingSince, failingReports } = account;
   const since = failingSince === undefined ? undefined : new Date(failingSince).toISOString();
   const failing = { reports: failingReports, stuck: isStuck(account), ...given('since', since) };
   return {
@@ -128,6 +134,7 @@ function reportStatus(account: Account): NonNullable<NodeStatus['lastReport']> {
     ...given('refusal', refusal),
     drift,
     kept,
+    ...given('declarationGone', declarationGone),
     ...given('failing', failingReports > 0 ? failing : undefined),
   };
 }

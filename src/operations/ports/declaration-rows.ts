@@ -40,6 +40,8 @@ export type ReportRow = {
   readonly refusal?: { readonly kind: string; readonly detail: string };
   readonly drift: readonly string[];
   readonly kept: readonly string[];
+  /** The node said that the bus holds no declaration for it any more. */
+  readonly declarationGone?: true;
   readonly intervalMs: number;
   readonly stampedAt: string;
   readonly receivedAt: Date;

@@ -45,7 +45,7 @@ export function recordReports(
       if (judged.kind === 'ignored') return judged;
       const changed = previous?.outcome !== report.outcome || previous.digest !== report.digest;
       accounts.set(report.node, judged.account);
-      kept.push({ report, changed, drifted: isNewDrift(previous, report) });
+      kept.push({ report, changed, drifted: isNewDrift(previous, report), gone: isNewlyGone(previous, report) });
       return { kind: 'recorded', changed };
     });
     await keep(tx, { kept, accounts, known, receivedAt });
@@ -53,11 +53,20 @@ export function recordReports(
   });
 }
 
-type Kept = { readonly report: Report; readonly changed: boolean; readonly drifted: boolean };
+type Kept = {
+  readonly report: Report;
+  readonly changed: boolean;
+  readonly drifted: boolean;
+  readonly gone: boolean;
+};
 
 /** The next report no longer says it, so an event does (D13). A host tells the same pass again when its granters have something to say. */
 function isNewDrift(previous: Account | undefined, { drift }: Report): boolean {
   return drift.length > 0 && JSON.stringify(previous?.drift) !== JSON.stringify(drift);
+}
+
+function isNewlyGone(previous: Account | undefined, { declarationGone }: Report): boolean {
+  return declarationGone === true && previous?.declarationGone !== true;
 }
 
 async function keep(
@@ -84,9 +93,10 @@ async function keep(
     if (!isSame(before?.carriedPorts, carriedPorts)) await tx.replaceCarriedPorts(node, carriedPorts);
   }
   await tx.events(
-    kept.flatMap(({ report, changed, drifted }) => [
+    kept.flatMap(({ report, changed, drifted, gone }) => [
       ...(changed ? [reported(report)] : []),
       ...(drifted ? [putRight(report)] : []),
+      ...(gone ? [declarationGone(report)] : []),
     ]),
   );
 }
@@ -115,7 +125,10 @@ export function accountIn({ receivedAt, failingSince, ...row }: ReportRow): Acco
   };
 }
 
-function rowOf(node: NodeName, { receivedAt, failingSince, digest, number, refusal, ...account }: Account): ReportRow {
+function rowOf(
+  node: NodeName,
+  { receivedAt, failingSince, digest, number, refusal, declarationGone, ...account }: Account,
+): ReportRow {
   return {
     ...account,
     node,
@@ -123,12 +136,17 @@ function rowOf(node: NodeName, { receivedAt, failingSince, digest, number, refus
     ...(digest !== undefined && { digest }),
     ...(number !== undefined && { number }),
     ...(refusal !== undefined && { refusal }),
+    ...(declarationGone !== undefined && { declarationGone }),
     ...(failingSince !== undefined && { failingSince: new Date(failingSince) }),
   };
 }
 
 function putRight({ node, drift }: Report) {
   return { kind: 'drift-put-right', about: node, detail: { drift: drift.slice(0, 10) } };
+}
+
+function declarationGone({ node, number }: Report) {
+  return { kind: 'declaration-gone', about: node, detail: { ...(number !== undefined && { number }) } };
 }
 
 function reported({ node, outcome, digest, applied, declared, failures, refusal }: Report) {

@@ -73,6 +73,7 @@ const reportRow = z.object({
   refusal: z.object({ kind: z.string(), detail: z.string() }).exactOptional(),
   drift: z.array(z.string()),
   kept: z.array(z.string()),
+  declarationGone: z.literal(true).exactOptional(),
   intervalMs: z.int(),
   stampedAt: z.string(),
   receivedAt: z.date(),
@@ -80,7 +81,7 @@ const reportRow = z.object({
   failingReports: z.int(),
 });
 const columns = `node, boot, sequence, outcome, digest, number, declared, applied, failures, refusal, drift, kept,
-  interval_ms as "intervalMs", stamped_at as "stampedAt", received_at as "receivedAt",
+  nullif(declaration_gone, false) as "declarationGone", interval_ms as "intervalMs", stamped_at as "stampedAt", received_at as "receivedAt",
   failing_since as "failingSince", failing_reports as "failingReports"`;
 
 const granterRow = z.object({
@@ -128,16 +129,17 @@ export function reportRows(query: Query): ReportRows {
     putReports: async (rows) => {
       await query.run(
         `insert into mesh.reports (node, boot, sequence, outcome, digest, number, declared, applied, failures, refusal,
-                drift, kept, interval_ms, stamped_at, received_at, failing_since, failing_reports)
+                drift, kept, declaration_gone, interval_ms, stamped_at, received_at, failing_since, failing_reports)
          select node, boot, sequence, outcome, digest, number, declared, applied, failures, refusal,
-                drift, kept, "intervalMs", "stampedAt", "receivedAt", "failingSince", "failingReports"
+                drift, kept, coalesce("declarationGone", false), "intervalMs", "stampedAt", "receivedAt", "failingSince", "failingReports"
            from jsonb_to_recordset($1::jsonb) as r (node text, boot bigint, sequence bigint, outcome text, digest text,
-                number bigint, declared int, applied int, failures jsonb, refusal jsonb, drift jsonb, kept jsonb,
+                number bigint, declared int, applied int, failures jsonb, refusal jsonb, drift jsonb, kept jsonb, "declarationGone" boolean,
                 "intervalMs" int, "stampedAt" text, "receivedAt" timestamptz, "failingSince" timestamptz, "failingReports" int)
          on conflict (node) do update
             set boot = excluded.boot, sequence = excluded.sequence, outcome = excluded.outcome, digest = excluded.digest,
                 number = excluded.number, declared = excluded.declared, applied = excluded.applied,
                 failures = excluded.failures, refusal = excluded.refusal, drift = excluded.drift, kept = excluded.kept,
+                declaration_gone = excluded.declaration_gone,
                 interval_ms = excluded.interval_ms, stamped_at = excluded.stamped_at, received_at = excluded.received_at,
                 failing_since = excluded.failing_since, failing_reports = excluded.failing_reports`,
         [JSON.stringify(rows)],
