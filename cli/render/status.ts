@@ -26,8 +26,18 @@ export function drawStatus(status: Status & { readonly temporalUi: string }, loo
       : [
           paint.yellow(`${count(unreadable.count, 'message')} could not be read, on ${unreadable.subjects.join(', ')}`),
         ]),
-    status.needsAttention ? paint.yellow('Something here needs a look.') : paint.green('All is well.'),
+    ...(status.needsAttention
+      ? [[paint.yellow('Something here needs a look.'), ...nextLines(whatToDo(nodes), look)].join('\n')]
+      : [paint.green('All is well.')]),
   ].join('\n\n');
+}
+
+/** The command that most likely makes it good: a push for what is only out of date, or else the chain behind the worst node. */
+function whatToDo(nodes: readonly NodeStatus[]): readonly string[] {
+  const troubled = nodes.filter(({ concern }) => concern !== 'well');
+  const unsent = troubled.some(({ told }) => told === 'behind' || told === 'never told');
+  const worst = troubled.find(({ concern }) => concern !== 'out of date');
+  return [...(unsent ? ['mesh push'] : []), ...(worst === undefined ? [] : [`mesh why ${worst.node}`])];
 }
 
 function row(node: NodeStatus, look: Look): readonly Cell[] {
@@ -73,7 +83,10 @@ function troubleOf(node: NodeStatus, look: Look): readonly string[] {
     ...failingLine(lastReport, look),
     ...unreachableLine(node, look),
     ...(lastReport?.declarationGone === true
-      ? ['the bus holds no declaration for it although one was sent; it goes on with that', `  ${paint.cyan('mesh push')}`]
+      ? [
+          'the bus holds no declaration for it although one was sent; it goes on with that',
+          `  ${paint.cyan('mesh push')}`,
+        ]
       : []),
     ...(unresolvable ?? []).flatMap(({ what, why, next }) => [
       `${what}: ${why}`,
@@ -94,7 +107,10 @@ function failingLine(lastReport: NodeStatus['lastReport'], look: Look): readonly
 }
 
 /** Of a node that does not answer any more: what is known of it is as old as its last report (C50). */
-function unreachableLine({ told, report, outcome, lastReport, unreachable }: NodeStatus, look: Look): readonly string[] {
+function unreachableLine(
+  { told, report, outcome, lastReport, unreachable }: NodeStatus,
+  look: Look,
+): readonly string[] {
   if (unreachable === undefined || lastReport === undefined) return [];
   const wasInStep = told === 'same' && report === 'current' && outcome === 'applied';
   const said = `last ${wasInStep ? 'confirmed' : 'heard'} ${time(lastReport.at, look)}`;

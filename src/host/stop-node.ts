@@ -27,5 +27,5 @@ async function endOne(stateDir: string, key: string, say: Say): Promise<void> {
   const identity = await adoptOrForbid(stateDir, record);
   if (identity !== undefined) await endGroup(identity, record.stop);
   await removeRecord(stateDir, key);
-  say.info({ process: key, pid: identity?.pid }, 'ended a process');
+  say.info({ process: key, pid: identity?.pid }, `ended ${key}`);
 }

@@ -123,7 +123,10 @@ export function credentialLinks({ pairs, granters }: Facts, key: PairKey): reado
     ];
   return [
     made,
-    holds('granter', `${key.providerNode} grants it; seen to log in ${entry.seen} times with this generation`),
+    holds(
+      'granter',
+      `${key.providerNode} grants it; seen to log in ${entry.seen} ${entry.seen === 1 ? 'time' : 'times'} with this generation`,
+    ),
   ];
 }
 
