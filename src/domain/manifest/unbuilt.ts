@@ -1,6 +1,6 @@
 import type { Refusal } from '../refusal/refusal.ts';
 import type { Manifest, ManifestResource } from './manifest.ts';
-import { placeholdersIn } from './placeholders.ts';
+import { placeholdersIn } from '../provisioning/placeholders.ts';
 
 /** The text of each file that the manifest takes from its folder; left out, only what the manifest itself holds is looked at. */
 type Files = ReadonlyMap<string, { readonly content: string; readonly encoding: 'utf8' | 'base64' }>;

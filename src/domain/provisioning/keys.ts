@@ -95,7 +95,11 @@ function keys<Schema extends z.ZodObject>(schema: Schema): Keys<z.infer<Schema>>
     },
     read: (key) => {
       const tokens = key.split('.');
-      const fault = (says: string): KeyFault => ({ kind: 'key-fault', key, says: `key ${JSON.stringify(key)}: ${says}` });
+      const fault = (says: string): KeyFault => ({
+        kind: 'key-fault',
+        key,
+        says: `key ${JSON.stringify(key)}: ${says}`,
+      });
       if (tokens.length > names.length) return fault(`has ${tokens.length} parts; a key here is ${shape}`);
       const texts: [string, string][] = [];
       for (const [index, token] of tokens.entries()) {
@@ -117,14 +121,18 @@ export const registryKeys = keys(z.strictObject({ kind: partName }));
 export const needKeys = keys(z.strictObject({ node: nodeName, module: moduleName, kind: partName, name: anyName }));
 export const appliedKeys = keys(z.strictObject({ node: nodeName, module: moduleName }));
 /** The contributor is a module, or a module and a part of it: `notes`, `notes:web` (`contributorOf`). */
-export const collectKeys = keys(z.strictObject({ node: nodeName, collection: collectionName, contributor: collectionName }));
+export const collectKeys = keys(
+  z.strictObject({ node: nodeName, collection: collectionName, contributor: collectionName }),
+);
 /** The consumer's: node, module, provision and, for a credential with a local name, that. */
-export const boundKeys = keys(z.strictObject({
-  node: nodeName,
-  module: moduleName,
-  provision: provisionName,
-  local: localName.optional(),
-}));
+export const boundKeys = keys(
+  z.strictObject({
+    node: nodeName,
+    module: moduleName,
+    provision: provisionName,
+    local: localName.optional(),
+  }),
+);
 /** Without a module: the node's index. */
 export const assignmentKeys = keys(z.strictObject({ node: nodeName, module: moduleName.optional() }));
 export const settingKeys = keys(z.strictObject({ node: nodeName, module: moduleName, name: partName }));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { filesNeeded } from '../../../src/domain/manifest/manifest.ts';
-import { placeholdersIn } from '../../../src/domain/manifest/placeholders.ts';
+import { placeholdersIn } from '../../../src/domain/provisioning/placeholders.ts';
 import { refuseUnbuilt } from '../../../src/domain/manifest/unbuilt.ts';
 import { manifestOf } from './manifest.ts';
 
