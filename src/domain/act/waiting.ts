@@ -1,7 +1,7 @@
 /** What an act still waits for, in words: pure judgements over rows, so that text, status and workflow agree (A1.4, D23). */
 import type { PairKey } from '../credential/credential.ts';
 import type { GranterEntry, Outcome } from '../report/report.ts';
-import type { NodeName } from '../words/names.ts';
+import type { NodeName, ProvisionName } from '../words/names.ts';
 
 /** current and applied is the only good answer; everything else is waited for or is a failure (D23). */
 export type Arrival = 'applied' | 'failed' | 'refused' | 'waiting';
@@ -29,7 +29,16 @@ export function arrivalOf(
 export type Granted = { readonly key: PairKey; readonly generation: number };
 type Entry = Pick<
   GranterEntry,
-  'node' | 'module' | 'local' | 'generation' | 'state' | 'seen' | 'sessionsEnded' | 'fault'
+  | 'node'
+  | 'module'
+  | 'local'
+  | 'generation'
+  | 'state'
+  | 'seen'
+  | 'sessionsEnded'
+  | 'fault'
+  | 'faultSince'
+  | 'valueRefused'
 > & {
   readonly provider: NodeName;
 };
@@ -49,13 +58,43 @@ export function entryOf<E extends Entry>(entries: readonly E[], { key, generatio
 const consumerOf = ({ key }: Granted): string =>
   `${key.consumerModule}@${key.consumerNode}${key.local === undefined ? '' : ` (${key.local})`}`;
 
-/** What keeps a new generation from being usable at the provider; empty when its login exists. */
-export function waitsForGrant(entries: readonly Entry[], wanted: readonly Granted[]): readonly string[] {
+/** A granter that can do nothing at all for now: its server is away, its list cannot be read. */
+export type GranterFault = {
+  readonly provider: NodeName;
+  readonly provision: ProvisionName;
+  readonly fault: string;
+  /** The provider's clock, for people to read. */
+  readonly faultSince?: string | undefined;
+};
+
+/** What keeps a new generation from being usable at the provider, and since when; empty when its login exists. */
+export function waitsForGrant(
+  entries: readonly Entry[],
+  wanted: readonly Granted[],
+  faults: readonly GranterFault[] = [],
+): readonly string[] {
   return wanted.flatMap((one) => {
     const entry = entryOf(entries, one);
     if (entry?.state === 'granted') return [];
-    const fault = entry?.state === 'fault' ? `: ${entry.fault ?? 'it gave no reason'}` : '';
-    return [`${one.key.providerNode} to grant ${one.key.provision} to ${consumerOf(one)}${fault}`];
+    const { providerNode, provision } = one.key;
+    const whole = faults.find((granter) => granter.provider === providerNode && granter.provision === provision);
+    const own = entry?.state === 'fault' ? { ...entry, fault: entry.fault ?? 'it gave no reason' } : undefined;
+    const found = whole ?? own;
+    const since = found?.faultSince === undefined ? '' : ` (since ${found.faultSince})`;
+    const fault = found === undefined ? '' : `: ${found.fault}${since}`;
+    return [`${providerNode} to grant ${provision} to ${consumerOf(one)}${fault}`];
+  });
+}
+
+/** Those whose value the provider's server will not have, and its words: another value has to be made (C34). */
+export function refusedValues(
+  entries: readonly Entry[],
+  wanted: readonly Granted[],
+): readonly { readonly key: PairKey; readonly generation: number; readonly reason: string }[] {
+  return wanted.flatMap((one) => {
+    const entry = entryOf(entries, one);
+    if (entry?.state !== 'fault' || entry.valueRefused !== true) return [];
+    return [{ ...one, reason: entry.fault ?? 'it gave no reason' }];
   });
 }
 

@@ -27,6 +27,10 @@ export const granterEntry = z.strictObject({
   /** Sessions that were ended because the grace ran out, or at once at a removal. */
   sessionsEnded: z.int(),
   fault: z.string().optional(),
+  /** Since when it has one; the provider's clock, RFC 3339, shown and never compared. */
+  faultSince: z.string().optional(),
+  /** Its server will not have this value as a password: trying it again helps nobody, another value may (C34). */
+  valueRefused: z.literal(true).optional(),
 });
 export type GranterEntry = z.infer<typeof granterEntry>;
 export const granterStatus = z.strictObject({
@@ -36,6 +40,8 @@ export const granterStatus = z.strictObject({
   entries: z.array(granterEntry),
   /** A fault of the granter as a whole: it cannot reach its server, it cannot read its list. */
   fault: z.string().optional(),
+  /** Since when; the provider's clock, shown and never compared. */
+  faultSince: z.string().optional(),
 });
 export type GranterStatus = z.infer<typeof granterStatus>;
 

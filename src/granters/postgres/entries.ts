@@ -15,12 +15,17 @@ export type Entries = {
 const withdrawnKept = 2;
 
 /** Entries, beginning with those of a status that was written before. `onState` is told when one changes its state or fault. */
-export function createEntries(before: readonly GranterEntry[], onState: (entry: GranterEntry) => void): Entries {
+export function createEntries(
+  before: readonly GranterEntry[],
+  onState: (entry: GranterEntry) => void,
+  nowMs: () => number,
+): Entries {
   const entries = new Map(before.map((entry) => [keyOf(entry.login, entry.generation), entry]));
   return {
     of: (login, generation) => entries.get(keyOf(login, generation)),
-    put(entry) {
-      const was = entries.get(keyOf(entry.login, entry.generation));
+    put(said) {
+      const was = entries.get(keyOf(said.login, said.generation));
+      const entry = withSince(said, was, nowMs);
       if (was?.state !== entry.state || was.fault !== entry.fault) onState(entry);
       entries.set(keyOf(entry.login, entry.generation), entry);
       const old = [...entries.values()]
@@ -34,6 +39,16 @@ export function createEntries(before: readonly GranterEntry[], onState: (entry: 
         (a, b) => compare(consumerOf(a), consumerOf(b)) || a.generation - b.generation || compare(a.login, b.login),
       ),
   };
+}
+
+/** A fault says since when it is there, however its words change; what is no fault says nothing of the kind. */
+function withSince(
+  { faultSince: _, ...entry }: GranterEntry,
+  was: GranterEntry | undefined,
+  nowMs: () => number,
+): GranterEntry {
+  if (entry.state !== 'fault') return entry;
+  return { ...entry, faultSince: was?.faultSince ?? new Date(nowMs()).toISOString() };
 }
 
 /** The entry of a grant in a state; counts of before are kept, a fault of before is not. */
@@ -53,7 +68,7 @@ export function entryFor(grant: Grant, state: GranterEntry['state'], before: Gra
 
 /** The entry in another state, with or without a fault. */
 export function inState(entry: GranterEntry, state: GranterEntry['state'], fault?: string): GranterEntry {
-  const { fault: _, ...rest } = entry;
+  const { fault: _, valueRefused: __, ...rest } = entry;
   return { ...rest, state, ...(fault === undefined ? {} : { fault }) };
 }
 

@@ -6,6 +6,14 @@ export class GrantFault extends Error {
   override readonly name = 'GrantFault';
 }
 
+/** The server has a rule that this password does not keep: only another one may be taken (C34). */
+export class PasswordRefused extends GrantFault {}
+
+/** Whether the server answered a statement that sets a password by a rule of its own: an invalid value (22), or one it does not admit (28). */
+export function isAgainstARule(error: unknown): boolean {
+  return /^(22|28)[0-9A-Z]{3}$/.test(errorCode(error) ?? '');
+}
+
 /** What is said of an error in the status: the server's or the system's words and code, never a statement. */
 export function faultText(error: unknown): string {
   if (error instanceof GrantFault) return error.message;

@@ -1,7 +1,7 @@
 /** The listed part of a pass: each grant is made so when it, its credential or the connection is new. */
 import type { Grant } from '../../domain/declaration/declaration.ts';
 import { entryFor, inState } from './entries.ts';
-import { again, faultText, GrantFault } from './fault.ts';
+import { again, faultText, GrantFault, PasswordRefused } from './fault.ts';
 import { grantAccess } from './grant-access.ts';
 import type { Surroundings } from './surroundings.ts';
 import type { LoginRow } from './seen-logins.ts';
@@ -19,9 +19,10 @@ export function createGranting({ provider, directory, entries, held, retries, ch
     });
     changed();
   };
-  const sayFault = (grant: Grant, fault: string): void => {
+  const sayFault = (grant: Grant, error: unknown): void => {
     const before = entries.of(grant.login, grant.generation);
-    entries.put(inState(entryFor(grant, 'fault', before), 'fault', fault));
+    const entry = inState(entryFor(grant, 'fault', before), 'fault', faultText(error));
+    entries.put(error instanceof PasswordRefused ? { ...entry, valueRefused: true } : entry);
     changed();
   };
   return {
@@ -42,6 +43,9 @@ export function createGranting({ provider, directory, entries, held, retries, ch
         try {
           if (credential.password.length === 0)
             throw new GrantFault(`its credential file ${JSON.stringify(grant.file)} is empty`);
+          // The server would keep it, and no client could ever send it (C43).
+          if (credential.password.includes(0))
+            throw new GrantFault(`its credential file ${JSON.stringify(grant.file)} holds a NUL byte`);
           const row = await again(() => grantAccess(provider, grant, credential.password));
           held.set(grant.login, { grant, digest: credential.digest, row });
           sayGranted(grant, row);
@@ -54,7 +58,7 @@ export function createGranting({ provider, directory, entries, held, retries, ch
         retries.failed(grant.login, about);
         // What was made sure of is in doubt; an older password of the same login goes on as it was.
         if (held.get(grant.login)?.grant.generation === grant.generation) held.delete(grant.login);
-        sayFault(grant, faultText(error));
+        sayFault(grant, error);
       }
     },
   };

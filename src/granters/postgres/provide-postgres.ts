@@ -55,16 +55,22 @@ const lastBackoffMs = 2_000;
 export async function providePostgres(options: ProvidePostgres): Promise<void> {
   const { signal } = options;
   const status = statusFile(options.statusFile ?? `${path.resolve(options.directory)}.status.json`);
-  const entries = createEntries(status.before?.entries ?? [], (entry) => {
-    const { login, generation, state, fault } = entry;
-    if (fault === undefined) options.logger.info({ login, generation }, `the login is ${state}`);
-    else options.logger.warn({ login, generation, fault }, 'the login has a fault');
-  });
+  const entries = createEntries(
+    status.before?.entries ?? [],
+    (entry) => {
+      const { login, generation, state, fault } = entry;
+      if (fault === undefined) options.logger.info({ login, generation }, `the login is ${state}`);
+      else options.logger.warn({ login, generation, fault }, 'the login has a fault');
+    },
+    Date.now,
+  );
   const bell = createBell();
   const directory = lookAt(options.directory, bell.ring);
   const told = createTelling(options.logger);
   let provision: ProvisionName = status.before?.provision ?? provisionName.parse('postgres-database');
-  const write = (fault?: string): void =>
+  let faultSince = status.before?.faultSince;
+  const write = (fault?: string): void => {
+    faultSince = fault === undefined ? undefined : (faultSince ?? new Date().toISOString());
     status.write(
       {
         schema: 'mesh.granter-status',
@@ -72,9 +78,11 @@ export async function providePostgres(options: ProvidePostgres): Promise<void> {
         provision,
         entries: entries.all(),
         ...(fault === undefined ? {} : { fault }),
+        ...(faultSince === undefined ? {} : { faultSince }),
       },
       Date.now(),
     );
+  };
   let backoffMs = firstBackoffMs;
   try {
     while (!signal.aborted) {

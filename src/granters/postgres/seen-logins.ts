@@ -5,7 +5,7 @@
  */
 import { z } from 'zod';
 import type { Grant } from '../../domain/declaration/declaration.ts';
-import { GrantFault } from './fault.ts';
+import { faultText, GrantFault, isAgainstARule, PasswordRefused } from './fault.ts';
 import { isVerifierOf, makeVerifier } from './scram.ts';
 import { identifier, literal, type Session } from './session.ts';
 
@@ -77,7 +77,9 @@ export async function readLogin(session: Session, login: string): Promise<LoginR
 
 /**
  * Makes a grant's password and generation the login's, and its count begin at nothing, unless they are so already.
- * The password, the generation in the role's comment and the count change in one transaction.
+ * The password, the generation in the role's comment and the count change in one transaction. A password that works under
+ * another generation's number is left as it is, count included: whoever is in with it stays in.
+ * @throws PasswordRefused when a rule of the server does not admit it; then the login is as it was.
  */
 export async function setPassword(session: Session, grant: Grant, password: Uint8Array): Promise<LoginRow> {
   const [role] = await session.rows(
@@ -91,17 +93,30 @@ export async function setPassword(session: Session, grant: Grant, password: Uint
   const isKept = role.verifier !== null && isVerifierOf(role.verifier, password);
   if (isKept && role.mayLogIn && row?.generation === grant.generation) return row;
 
-  const verifier = isKept && role.verifier !== null ? role.verifier : makeVerifier(password);
   const login = identifier(grant.login);
-  await session.transaction([
+  const comment = `comment on role ${login} is ${literal(loginComment(grant))}`;
+  if (isKept && role.mayLogIn && row !== undefined) {
+    await session.transaction([
+      comment,
+      `update mesh_granter.logins set generation = ${grant.generation} where login = ${literal(grant.login)}`,
+    ]);
+    return { ...row, generation: grant.generation };
+  }
+  const verifier = isKept && role.verifier !== null ? role.verifier : makeVerifier(password);
+  const changes = [
     `alter role ${login} login password ${literal(verifier)} valid until 'infinity'`,
-    `comment on role ${login} is ${literal(loginComment(grant))}`,
+    comment,
     `insert into mesh_granter.logins (login, generation, granted_at)
        values (${literal(grant.login)}, ${grant.generation}, clock_timestamp())
      on conflict (login) do update set generation = excluded.generation, granted_at = excluded.granted_at, seen = 0,
        last_seen_at = null,
        replaced = case when logins.generation <> excluded.generation then logins.generation else logins.replaced end`,
-  ]);
+  ];
+  await session.transaction(changes).catch((error: unknown) => {
+    if (!isAgainstARule(error)) throw error;
+    const said = faultText(error).replaceAll(verifier, '…');
+    throw new PasswordRefused(`the server refuses the password of ${JSON.stringify(grant.login)}: ${said}`);
+  });
   if (!isKept && role.mayLogIn) {
     // A session that began while the transaction ran may still have used the password before: begin to count after it.
     await session.run(

@@ -82,8 +82,10 @@ export function createWithdrawing({ provider, entries, held, retries, changed }:
         else dropped.push(answer);
       }
       // What is neither listed nor on the server is gone, whoever took it.
+      const gone = new Set(dropped.map(({ login }) => login));
       for (const entry of entries.all()) {
-        const isThere = logins.includes(entry.login) || roles.some(({ login }) => login === entry.login);
+        const isThere =
+          logins.includes(entry.login) || roles.some(({ login }) => login === entry.login && !gone.has(login));
         if (!isThere && entry.state !== 'withdrawn') put(inState(entry, 'withdrawn'));
       }
       if (isDone) doneFor = digest;
