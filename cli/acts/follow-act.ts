@@ -5,10 +5,12 @@ import { z } from 'zod';
 
 import { isRefusal, refusalKinds, type Refusal, type RefusalKind } from '../../src/domain/refusal/refusal.ts';
 import { errorChain } from '../../src/domain/words/error-chain.ts';
+import { tryingInWords, type Trying } from '../bodies/trying.ts';
 import type { Context } from '../context.ts';
 import { problem, problemOfRefusal, Stopped, type Problem } from '../problem.ts';
 import { span } from '../render/time.ts';
 import type { StartedAct } from './start-act.ts';
+import { tryingOf } from './trying.ts';
 
 /** What the act's own record says of it now; undefined before its first step. */
 export type ReadAct = (act: string) => Promise<{ readonly detail: Readonly<Record<string, unknown>> } | undefined>;
@@ -23,6 +25,8 @@ export type Following = {
 /** After how long without a first step the missing worker is named (A15). */
 const noWorkerAfterMs = 5_000;
 const lookEveryMs = 250;
+/** How often Temporal is asked what fails, once it takes longer than most do. */
+const askEveryMs = 2_000;
 
 /** Of an act's record: what it waits for, and which step keeps failing (A13). */
 const waits = z.object({
@@ -50,6 +54,8 @@ export async function followAct<T>(
   const startedMs = Date.now();
   let begun = false;
   let saidNoWorker = false;
+  let trying: Trying | undefined;
+  let askedAtMs = 0;
   try {
     for (;;) {
       const came = await Promise.race([result, interrupt.happened, pause(lookEveryMs)]);
@@ -62,13 +68,20 @@ export async function followAct<T>(
       const row = await readAct(started.act);
       const waitedMs = Date.now() - startedMs;
       begun ||= row !== undefined;
+      if (waitedMs >= noWorkerAfterMs && waitedMs - askedAtMs >= askEveryMs) {
+        askedAtMs = waitedMs;
+        trying = await tryingOf(client, started.workflowId, started.act);
+        // Somebody has taken it up, although nothing of it could be written down yet.
+        begun ||= trying !== undefined;
+      }
       if (!begun && !saidNoWorker && waitedMs >= noWorkerAfterMs) {
         saidNoWorker = true;
         progress.say(`No controller has taken ${started.workflowId} up yet. Start one: mesh work controller`);
       }
-      if (row !== undefined) progress.step(stepOf(waits.parse(row.detail), context));
+      if (trying !== undefined) progress.step(stillFailing(tryingInWords(trying), context));
+      else if (row !== undefined) progress.step(stepOf(waits.parse(row.detail), context));
       if (waitedMs >= timeoutMs)
-        throw new Stopped(begun ? timedOut(started, timeoutMs, row?.detail) : noWorker(started));
+        throw new Stopped(begun ? timedOut(started, timeoutMs, row?.detail, trying) : noWorker(started));
     }
   } finally {
     progress.clear();
@@ -118,8 +131,11 @@ function interrupted(): { readonly happened: Promise<'interrupted'>; forget(): v
   return { happened, forget: () => process.off('SIGINT', hear) };
 }
 
-function stepOf({ waitsFor, failing }: z.infer<typeof waits>, { progressLook }: Context): string {
-  if (failing !== '') return progressLook.paint.yellow(`Still failing: ${failing}`);
+const stillFailing = (what: string, { progressLook }: Context): string =>
+  progressLook.paint.yellow(`Still failing: ${what}`);
+
+function stepOf({ waitsFor, failing }: z.infer<typeof waits>, context: Context): string {
+  if (failing !== '') return stillFailing(failing, context);
   const [first, ...more] = waitsFor;
   if (first === undefined) return 'Working…';
   return `Waiting for ${first}${more.length === 0 ? '' : ` and ${more.length} more`}`;
@@ -134,13 +150,19 @@ function goesOn({ workflowId, act }: StartedAct, kind: 'interrupted'): Problem {
   });
 }
 
-function timedOut({ workflowId, act }: StartedAct, timeoutMs: number, detail: unknown): Problem {
+function timedOut(
+  { workflowId, act }: StartedAct,
+  timeoutMs: number,
+  detail: unknown,
+  trying: Trying | undefined,
+): Problem {
   const { waitsFor } = waits.catch({ waitsFor: [], failing: '' }).parse(detail);
+  const working = waitsFor.length === 0 ? 'it is still working' : `it waits for ${waitsFor.slice(0, 5).join('; ')}`;
   return problem('wait-timed-out', {
     what: `${workflowId} has not ended after ${span(timeoutMs)}; it goes on`,
-    why: waitsFor.length === 0 ? 'it is still working' : `it waits for ${waitsFor.slice(0, 5).join('; ')}`,
+    why: trying === undefined ? working : tryingInWords(trying),
     next: [`mesh act show ${workflowId} --wait`],
-    facts: { act, workflowId, waitsFor },
+    facts: { act, workflowId, waitsFor, ...trying },
   });
 }
 

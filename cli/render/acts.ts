@@ -1,5 +1,6 @@
 import type { Json } from '../answer.ts';
 import type { ActBody, EventBody } from '../bodies/act.ts';
+import { tryingInWords, type Trying } from '../bodies/trying.ts';
 import type { Look } from './look.ts';
 import { nextLines } from './problem.ts';
 import { facts, indent, table, type Cell } from './table.ts';
@@ -27,7 +28,7 @@ export function drawActs(
 }
 
 /** `mesh act show`. */
-export function drawAct(act: ActBody & { readonly detail: Json }, look: Look): string {
+export function drawAct(act: ActBody & { readonly detail: Json; readonly trying?: Trying }, look: Look): string {
   return [
     facts(
       [
@@ -40,6 +41,7 @@ export function drawAct(act: ActBody & { readonly detail: Json }, look: Look): s
         ['committed', act.committedAt === undefined ? undefined : time(act.committedAt, look)],
         ['ended', act.endedAt === undefined ? undefined : time(act.endedAt, look)],
         ...act.waitsFor.map((one): readonly [string, string] => ['waits for', one]),
+        ['trying', tryingCell(act.trying, look)],
         ['seen in', act.ui],
       ],
       look,
@@ -50,21 +52,32 @@ export function drawAct(act: ActBody & { readonly detail: Json }, look: Look): s
 
 /** `mesh act show` of one that no controller has taken up. */
 export function drawUnbegun(
-  act: { readonly act: string; readonly workflowId: string; readonly askedAt: string; readonly ui: string },
+  act: {
+    readonly act: string;
+    readonly workflowId: string;
+    readonly askedAt: string;
+    readonly ui: string;
+    readonly trying?: Trying;
+  },
   look: Look,
 ): string {
+  const stage =
+    act.trying === undefined
+      ? 'not begun: no controller has taken it up'
+      : 'not begun: its first step does not go through';
   return [
     facts(
       [
         ['act', { text: act.workflowId, paint: look.paint.bold }],
         ['id', act.act],
-        ['stage', { text: 'not begun: no controller has taken it up', paint: look.paint.yellow }],
+        ['stage', { text: stage, paint: look.paint.yellow }],
         ['asked for', time(act.askedAt, look)],
+        ['trying', tryingCell(act.trying, look)],
         ['seen in', act.ui],
       ],
       look,
     ),
-    ...nextLines(['mesh work controller'], look),
+    ...(act.trying === undefined ? nextLines(['mesh work controller'], look) : []),
   ].join('\n');
 }
 
@@ -82,15 +95,25 @@ export function drawDetached(
   return [`${said} Its id: ${act}`, ...nextLines([`mesh act show ${workflowId} --wait`], look)].join('\n');
 }
 
-/** One event on a line. */
+/** One event on a line. What it says in detail comes last: it is of any length. */
 export function drawEvent({ at, person, kind, about, detail }: EventBody, look: Look): string {
-  return `${look.paint.dim(time(at, look).padEnd(look.isTerminal ? 9 : 24))}  ${kind.padEnd(22)}  ${look.paint.bold(about)}  ${shown(detail)}  ${look.paint.dim(`by ${person}`)}`;
+  const line = [
+    look.paint.dim(time(at, look).padEnd(look.isTerminal ? 9 : 24)),
+    kind.padEnd(22),
+    look.paint.bold(about),
+    look.paint.dim(`by ${person}`),
+    shown(detail),
+  ];
+  return line.filter((part) => part !== '').join('  ');
 }
 
 /** `mesh events`: the newest last, as it is read. */
 export function drawEvents({ events }: { readonly events: readonly EventBody[] }, look: Look): string {
   return events.length === 0 ? 'Nothing has happened yet.' : events.map((event) => drawEvent(event, look)).join('\n');
 }
+
+const tryingCell = (trying: Trying | undefined, { paint }: Look): Cell | undefined =>
+  trying && { text: tryingInWords(trying), paint: paint.yellow };
 
 function detailLines(detail: Json, look: Look): readonly string[] {
   const text = JSON.stringify(detail, undefined, 2);

@@ -18,6 +18,7 @@ export const actShow: CommandDefinition = {
     const { withController } = await import('../../controller.ts');
     const { findAct } = await import('../../acts/find-act.ts');
     const { followAct } = await import('../../acts/follow-act.ts');
+    const { tryingOf } = await import('../../acts/trying.ts');
     const { actBody, uiLink } = await import('../../bodies/act.ts');
     const { isRefusal } = await import('../../../src/domain/refusal/refusal.ts');
     return withController(context, async (controller) => {
@@ -36,15 +37,24 @@ export const actShow: CommandDefinition = {
         found = await findAct(controller, act);
         if (isRefusal(found)) return found;
       }
-      if (found.kind === 'begun')
-        return answer('mesh.act', { ...actBody(found.row, temporal), detail: jsonOf(found.row.detail) ?? {} }, drawAct);
-      const { workflowId, act, askedAt } = found;
+      const { workflowId, act } = found.kind === 'begun' ? found.row : found;
+      const isOver = found.kind === 'begun' && found.row.endedAt !== undefined;
+      // What the store knows of the act is shown also while Temporal is away.
+      const client = isOver ? undefined : await controller.temporal().catch(() => undefined);
+      const trying = client === undefined ? undefined : await tryingOf(client, workflowId, act);
+      const failing = trying === undefined ? {} : { trying };
+      if (found.kind === 'begun') {
+        const detail = jsonOf(found.row.detail) ?? {};
+        return answer('mesh.act', { ...actBody(found.row, temporal), ...failing, detail }, drawAct);
+      }
+      const { askedAt } = found;
       const body = {
         act,
         workflowId,
         stage: 'not begun',
         askedAt: rfc3339(askedAt),
-        waitsFor: ['a controller to take it up'],
+        waitsFor: trying === undefined ? ['a controller to take it up'] : [],
+        ...failing,
         ui: uiLink(temporal, workflowId, act),
       };
       return answer('mesh.act', body, drawUnbegun);
