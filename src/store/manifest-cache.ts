@@ -17,9 +17,13 @@ const row = key.extend({
 /** The catalogue as it is now. */
 export type ManifestCache = { read(query: Query): Promise<readonly CatalogueModule[]> };
 
-/** Reads and parses each manifest once per (module, version, digest), and forgets what the catalogue no longer has. */
+/**
+ * Reads and parses each manifest once per (module, version, digest), and forgets what the catalogue no longer has. The catalogue
+ * is the same list as long as it is the same.
+ */
 export function manifestCache(): ManifestCache {
   let known: ReadonlyMap<string, CatalogueModule> = new Map();
+  let list: readonly CatalogueModule[] = [];
   return {
     read: async (query) => {
       const keys = await query.rows(
@@ -29,6 +33,8 @@ export function manifestCache(): ManifestCache {
            join mesh.module_versions v on v.module = m.module and v.version = m.version
           order by m.module`,
       );
+      const wanted = keys.map(cacheKey);
+      if (wanted.length === known.size && wanted.every((one) => known.has(one))) return list;
       const found = new Map(known);
       const missing = keys.filter((one) => !found.has(cacheKey(one)));
       if (missing.length > 0) {
@@ -42,7 +48,8 @@ export function manifestCache(): ManifestCache {
         for (const one of rows) found.set(cacheKey(one), { manifest: one.manifest, files: one.files });
       }
       known = new Map(keys.map((one) => [cacheKey(one), held(found, one)]));
-      return [...known.values()];
+      list = [...known.values()];
+      return list;
     },
   };
 }

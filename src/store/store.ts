@@ -3,8 +3,7 @@ import pg from 'pg';
 import type { InventoryReads } from '../operations/ports/declaration-rows.ts';
 import type { Isolation, Reads, ReadsNumbered, Writes } from '../operations/ports/work.ts';
 import { connectionOf, type StoreAddress } from './address.ts';
-import { inventory } from './inventory.ts';
-import { manifestCache, type ManifestCache } from './manifest-cache.ts';
+import { inventoryReader, type InventoryReader } from './inventory.ts';
 import type { Query } from './query.ts';
 import { actReads, actRows, lockRows } from './rows/act-rows.ts';
 import { busCredentialRows } from './rows/bus-credential-rows.ts';
@@ -36,14 +35,16 @@ export function openStore(address: StoreAddress & { readonly connections?: numbe
   const pool = new pg.Pool({ ...connectionOf(address), pipeline: true, max: address.connections ?? 10 });
   // A connection that breaks while nobody uses it is gone from the pool; the next use makes another.
   pool.on('error', () => {});
-  const manifests = manifestCache();
+  const inventories = inventoryReader();
 
   return {
     write: (person, change, isolation = 'read committed') =>
-      untilUndisturbed(() => transaction(pool, begin[isolation], (query) => change(txOf(query, person, manifests)))),
+      untilUndisturbed(() => transaction(pool, begin[isolation], (query) => change(txOf(query, person, inventories)))),
     read: (look) =>
-      transaction(pool, 'begin isolation level repeatable read, read only', (query) => look(viewOf(query, manifests))),
-    readNumbered: (look) => numberedSnapshot(pool, (query, number) => look(viewOf(query, manifests), number)),
+      transaction(pool, 'begin isolation level repeatable read, read only', (query) =>
+        look(viewOf(query, inventories)),
+      ),
+    readNumbered: (look) => numberedSnapshot(pool, (query, number) => look(viewOf(query, inventories), number)),
     close: () => pool.end(),
   };
 }
@@ -53,9 +54,9 @@ const begin: Readonly<Record<Isolation, string>> = {
   serializable: 'begin isolation level serializable',
 };
 
-function viewOf(query: Query, manifests: ManifestCache) {
+function viewOf(query: Query, inventories: InventoryReader) {
   return {
-    ...inventoryReads(query, manifests),
+    ...inventoryReads(query, inventories),
     ...actReads(query),
     ...eventReads(query),
     ...intentReads(query),
@@ -70,9 +71,9 @@ function viewOf(query: Query, manifests: ManifestCache) {
   };
 }
 
-function txOf(query: Query, person: string, manifests: ManifestCache) {
+function txOf(query: Query, person: string, inventories: InventoryReader) {
   return {
-    ...viewOf(query, manifests),
+    ...viewOf(query, inventories),
     ...actRows(query),
     ...busCredentialRows(query),
     ...eventRows(query, person),
@@ -88,6 +89,6 @@ function txOf(query: Query, person: string, manifests: ManifestCache) {
   };
 }
 
-function inventoryReads(query: Query, manifests: ManifestCache): InventoryReads {
-  return { inventory: () => inventory(query, manifests) };
+function inventoryReads(query: Query, inventories: InventoryReader): InventoryReads {
+  return { inventory: () => inventories.read(query) };
 }

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import pg from 'pg';
+import { recordsOf } from '../../src/domain/resolution/node-record.ts';
 import { connectionOf } from '../../src/store/address.ts';
-import { inventory } from '../../src/store/inventory.ts';
-import { manifestCache } from '../../src/store/manifest-cache.ts';
+import { inventoryReader } from '../../src/store/inventory.ts';
 import { queryOf, type Query } from '../../src/store/query.ts';
 import { add, raiseWorlds, type World, type Worlds } from '../operations/world.ts';
 
@@ -43,12 +43,12 @@ async function counted(world: World, reads = 1) {
     tuples: async (...given) => ((queries += 1), query.tuples(...given)),
     run: async (...given) => ((queries += 1), query.run(...given)),
   };
-  const manifests = manifestCache();
+  const reader = inventoryReader();
   try {
-    let read = await inventory(counting, manifests);
+    let read = await reader.read(counting);
     for (let again = 1; again < reads; again += 1) {
       queries = 0;
-      read = await inventory(counting, manifests);
+      read = await reader.read(counting);
     }
     return { read, queries };
   } finally {
@@ -103,4 +103,38 @@ test('a withdrawn generation is not in the inventory', async () => {
   const world = await aMesh(1, 1);
   await world.ask(`update mesh.pair_secrets set stage = 'withdrawn'`);
   expect((await counted(world)).read.pairSecrets).toEqual([]);
+});
+
+test('[D1] read again, a node of which nothing changed keeps its record, and what changed is as a new reader finds it', async () => {
+  const world = await aMesh(4, 2);
+  const read = async (store = world.store) => store.read((view) => view.inventory());
+  const changes: readonly (readonly [sql: string, node: string])[] = [
+    [`update mesh.nodes set address = 'elsewhere' where node = 'n1'`, 'n1'],
+    [`update mesh.nodes set sealing_fingerprint = 'other' where node = 'n2'`, 'n2'],
+    [`update mesh.node_capabilities set present = false, reason = 'gone' where node = 'n3'`, 'n3'],
+    [`update mesh.nodes set capabilities_reported = false where node = 'n3'`, 'n3'],
+    [`insert into mesh.carried_ports (node, protocol, port) values ('n4', 'tcp', 80)`, 'n4'],
+    [`delete from mesh.assignments where node = 'n1' and module = 'm2'`, 'n1'],
+    [`update mesh.pins set provider_module = 'm1' where node = 'n2'`, 'n2'],
+    [`update mesh.bindings set provider_node = 'n2' where node = 'n3' and module = 'm1'`, 'n3'],
+    [`update mesh.ports set port = 30000 where node = 'n4' and module = 'm1'`, 'n4'],
+    [`update mesh.ports set released_at = now() where node = 'n4' and module = 'm2'`, 'n4'],
+    [`update mesh.own_secrets set node_blob = 'y' where node = 'n1' and module = 'm1'`, 'n1'],
+    [`update mesh.pair_secrets set stage = 'leaving' where consumer_node = 'n2' and consumer_module = 'm1'`, 'n2'],
+    [`update mesh.pair_secrets set local = 'a' where consumer_node = 'n2' and consumer_module = 'm2'`, 'n2'],
+  ];
+  let before = await read();
+  expect(recordsOf(await read())).toEqual(recordsOf(before));
+  for (const [sql, node] of changes) {
+    await world.ask(sql);
+    const after = await read();
+    const same = [...recordsOf(after)].filter(([name, record]) => recordsOf(before).get(name) === record);
+    expect([sql, ...same.map(([name]) => name)]).toEqual([
+      sql,
+      ...['n1', 'n2', 'n3', 'n4'].filter((name) => name !== node),
+    ]);
+    expect(recordsOf(after)).toEqual(recordsOf(await read(world.another())));
+    expect(after.modules).toBe(before.modules);
+    before = after;
+  }
 });

@@ -1,10 +1,10 @@
-import type { SecretForm } from '../declaration/declaration.ts';
 import { isRefusal, type Refusal } from '../refusal/refusal.ts';
 import { indexOf, type InventoryIndex } from '../resolution/inventory-index.ts';
 import type { Inventory } from '../resolution/inventory.ts';
 import type { Hold, Need, Resolution } from '../resolution/resolve.ts';
 import type { NodeName } from '../words/names.ts';
 import { ownPath, pairPath, type OwnKey, type OwnSecret, type PairKey, type PairSecret } from './credential.ts';
+import type { CredentialForm } from './overlaps.ts';
 
 /** A secret that a push must make first, and why. `replaces`: the generation that nobody can open any more (S4). */
 export type SecretNeed =
@@ -13,7 +13,7 @@ export type SecretNeed =
       readonly key: PairKey;
       /** As acts and messages name it. */
       readonly path: string;
-      readonly form: SecretForm;
+      readonly form: CredentialForm;
       readonly why: 'missing' | 'consumer-key-changed' | 'provider-key-changed';
       readonly replaces?: number;
     }
@@ -61,7 +61,7 @@ export function currentPair(index: InventoryIndex, key: PairKey): PairSecret | u
 /** Undefined: it is there and both ends can open it. */
 export function pairToMake(
   index: InventoryIndex,
-  resolution: Resolution,
+  resolution: { readonly nodes: Pick<Resolution['nodes'], 'get'> },
   { key, form }: Need,
 ): SecretNeed | Refusal | undefined {
   const current = currentPair(index, key);

@@ -3,7 +3,8 @@ import { pathClashes } from '../manifest/check.ts';
 import type { Refusal } from '../refusal/refusal.ts';
 import { indexOf, type InventoryIndex } from '../resolution/inventory-index.ts';
 import type { Inventory } from '../resolution/inventory.ts';
-import type { Binding, Resolution, ResolvedNode } from '../resolution/resolve.ts';
+import type { NodeRecord } from '../resolution/node-record.ts';
+import type { Binding, ResolvedNode } from '../resolution/resolve.ts';
 import { present } from '../words/invariant.ts';
 import type { NodeName } from '../words/names.ts';
 import { canonicalJson } from './canonical.ts';
@@ -11,6 +12,7 @@ import { declarationLimitBytes, type Declaration } from './declaration.ts';
 import { emitConsumed, together, type Emission, type Emitting } from './emit-credentials.ts';
 import { emitGrants, statusFile } from './emit-grants.ts';
 import { emitFiles, emitProcesses, type Emitted } from './emit-module.ts';
+import { areStill, watching, type Reads, type ResolutionLookup } from './reads.ts';
 
 export type Composition =
   | {
@@ -29,28 +31,61 @@ export type Composition =
     }
   | { readonly kind: 'unresolvable'; readonly refusals: readonly Refusal[] };
 
+type Made = { readonly hash: Hash; readonly reads: Reads; readonly composition: Composition };
+type Hash = (text: string) => string;
+
+// By the node's own record, without which there is nothing to compose: it goes when the record does.
+const compositions = new WeakMap<NodeRecord, Made>();
+
 /**
  * Composes one node's declaration: the one function behind plan, push and every act (D1). Same inventory, same text (D2).
  * `resolution` is of the same inventory; `hash` gives the lower-case hex SHA-256 of a text. A node is unresolvable for what its
  * resolution says, and for `port-unassigned`, `path-clash`, `secret-accepted`, `secret-cannot-be-made`, `declaration-too-large`.
+ * A node is composed anew only when something that its last composition read is another value.
  */
 export function compose(of: {
   readonly inventory: Inventory;
-  readonly resolution: Resolution;
+  readonly resolution: ResolutionLookup;
   readonly node: NodeName;
-  readonly hash: (text: string) => string;
+  readonly hash: Hash;
 }): Composition {
   const { inventory, resolution, node, hash } = of;
-  const index = indexOf(inventory);
+  const now = { index: indexOf(inventory), resolution };
+  const record = now.index.record(node);
+  const made = record && compositions.get(record);
+  if (made?.hash === hash && areStill(made.reads, now)) return made.composition;
+  const { world, reads } = watching(now);
+  const composition = composeAnew({ ...world, hash }, node);
+  if (record !== undefined) compositions.set(record, { hash, reads, composition: inShort(composition) });
+  return composition;
+}
+
+/** The same to whoever looks; its text, which is long and mostly not asked for, is put together again each time. */
+function inShort(composition: Composition): Composition {
+  if (composition.kind === 'unresolvable') return composition;
+  const { text: _text, ...rest } = composition;
+  return {
+    ...rest,
+    get text() {
+      return textOf(rest.declaration, [...rest.resources.values()]);
+    },
+  };
+}
+
+function composeAnew(emitting: Emitting, node: NodeName): Composition {
+  const { index, resolution, hash } = emitting;
   const resolved = resolution.nodes.get(node);
   if (resolved === undefined) return { kind: 'unresolvable', refusals: [unknownNode(node)] };
   if (resolved.kind === 'unresolvable') return { kind: 'unresolvable', refusals: resolved.refusals };
-  const emission = emit({ index, resolution, hash }, resolved);
+  const emission = emit(emitting, resolved);
   const emittedOnes = emission.emitted.toSorted((a, b) => (a.resource.id < b.resource.id ? -1 : 1));
   const refusals = [...emission.refusals, ...clashing(node, emittedOnes)];
   if (refusals.length > 0) return { kind: 'unresolvable', refusals };
   const declaration = declarationOf(index, resolved, emittedOnes);
-  const text = textOf(declaration, emittedOnes);
+  const text = textOf(
+    declaration,
+    emittedOnes.map((one) => one.text),
+  );
   const bytes = utf8Length(text);
   if (bytes > declarationLimitBytes) return { kind: 'unresolvable', refusals: [tooLarge(node, bytes, emittedOnes)] };
   return {
@@ -98,12 +133,10 @@ function declarationOf(index: InventoryIndex, resolved: ResolvedNode, emittedOne
 }
 
 /** The canonical text, put together from the resources' own, which most nodes share. */
-function textOf(declaration: Declaration, emittedOnes: readonly Emitted[]): string {
+function textOf(declaration: Declaration, resources: readonly string[]): string {
   const members = Object.entries(declaration).toSorted(([a], [b]) => (a < b ? -1 : 1));
   const words = members.map(([key, value]) =>
-    key === 'resources'
-      ? `"resources":[${emittedOnes.map(({ text }) => text).join(',')}]`
-      : `"${key}":${canonicalJson(value)}`,
+    key === 'resources' ? `"resources":[${resources.join(',')}]` : `"${key}":${canonicalJson(value)}`,
   );
   return `{${words.join(',')}}`;
 }

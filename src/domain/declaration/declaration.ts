@@ -45,6 +45,18 @@ export const directoryResource = z.strictObject({
   owner: owner.optional(),
   unknown: unknownFiles,
 });
+export const fileFormat = z.enum(['json', 'yaml', 'env', 'ini', 'raw']);
+export type FileFormat = z.infer<typeof fileFormat>;
+/**
+ * Its content is a text with placeholders, which the node fills in before it is written (P13). `generations` and `own` say of
+ * which values of the credentials in it: `<provision>[.<local>]` → generation, name → the digest of its blob. So a rotation
+ * reaches the file by a declaration like any other change.
+ */
+const fill = z.strictObject({
+  format: fileFormat,
+  generations: z.record(z.string(), z.int().positive()),
+  own: z.record(z.string(), z.string()),
+});
 export const fileResource = z.strictObject({
   ...common,
   kind: z.literal('file'),
@@ -53,6 +65,7 @@ export const fileResource = z.strictObject({
   owner: owner.optional(),
   content: z.string(),
   encoding: z.enum(['utf8', 'base64']),
+  fill: fill.optional(),
 });
 /** A file whose value only the node can open: `sealed` is a libsodium sealed box in base64 to the key of `fingerprint`. */
 export const secretResource = z.strictObject({

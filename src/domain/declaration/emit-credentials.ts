@@ -4,24 +4,22 @@ import { overlaps } from '../credential/overlaps.ts';
 import { currentPair, ownToMake, pairToMake, type SecretNeed } from '../credential/secrets-to-make.ts';
 import { isRefusal, type Refusal } from '../refusal/refusal.ts';
 import type { InventoryIndex } from '../resolution/inventory-index.ts';
-import type { Binding, Hold, Need, Resolution, ResolvedNode } from '../resolution/resolve.ts';
+import type { Binding, Hold, Need, ResolvedNode } from '../resolution/resolve.ts';
 import { given } from '../words/given.ts';
 import { present } from '../words/invariant.ts';
 import type { Placed, ProvisionName } from '../words/names.ts';
 import { canonicalJson } from './canonical.ts';
 import type { AccessFacts } from './declaration.ts';
 import { emitted, portUnassigned, resourceId, type Emitted } from './emit-module.ts';
+import type { World } from './reads.ts';
 
 export type Emission = {
   readonly emitted: readonly Emitted[];
   readonly refusals: readonly Refusal[];
   readonly wouldMake: readonly SecretNeed[];
 };
-export type Emitting = {
-  readonly index: InventoryIndex;
-  readonly resolution: Resolution;
-  readonly hash: (text: string) => string;
-};
+/** All that an emission reads. */
+export type Emitting = World & { readonly hash: (text: string) => string };
 
 const nothing: Emission = { emitted: [], refusals: [], wouldMake: [] };
 

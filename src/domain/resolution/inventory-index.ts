@@ -1,18 +1,22 @@
-/** The inventory by what it is asked for, built once a snapshot: 1,000 nodes are never searched one for another. */
+/**
+ * The inventory by what it is asked for: 1,000 nodes are never searched one for another. All that is asked of a node is asked of
+ * its record, so that who asks can be known to have read that record and nothing else.
+ */
 import type { OwnKey, OwnSecret, PairKey, PairSecret } from '../credential/credential.ts';
-import type { Provides } from '../manifest/manifest.ts';
 import { grouped } from '../words/grouped.ts';
 import type { ModuleName, NodeName, Placed, ProvisionName } from '../words/names.ts';
-import type { CatalogueModule, Inventory, NodeFacts, Pin, PortRow } from './inventory.ts';
+import { catalogueOf, type Catalogue } from './catalogue.ts';
+import type { Inventory, NodeFacts, Pin, PortRow } from './inventory.ts';
+import { recordsOf, type NodeRecord } from './node-record.ts';
 
-export type InventoryIndex = {
-  readonly nodes: ReadonlyMap<NodeName, NodeFacts>;
-  readonly modules: ReadonlyMap<ModuleName, CatalogueModule>;
+export type Lookup<Key, Value> = Pick<ReadonlyMap<Key, Value>, 'get' | 'has'>;
+
+export type InventoryIndex = Pick<Catalogue, 'modules' | 'localProviders' | 'meshProviders'> & {
+  readonly catalogue: Catalogue;
+  readonly record: (node: NodeName) => NodeRecord | undefined;
+  readonly nodes: Lookup<NodeName, NodeFacts>;
   /** Sorted by name. */
-  readonly assigned: ReadonlyMap<NodeName, readonly ModuleName[]>;
-  /** Modules of the catalogue that provide a provision of that scope, sorted by name. */
-  readonly localProviders: ReadonlyMap<ProvisionName, readonly ModuleName[]>;
-  readonly meshProviders: ReadonlyMap<ProvisionName, readonly ModuleName[]>;
+  readonly assigned: Pick<ReadonlyMap<NodeName, readonly ModuleName[]>, 'get'>;
   readonly pin: (node: NodeName, provision: ProvisionName) => Pin | undefined;
   readonly bound: (consumer: Placed, provision: ProvisionName) => Placed | undefined;
   readonly ports: (placed: Placed) => readonly PortRow[];
@@ -28,56 +32,64 @@ const indexes = new WeakMap<Inventory, InventoryIndex>();
 export function indexOf(inventory: Inventory): InventoryIndex {
   const known = indexes.get(inventory);
   if (known !== undefined) return known;
-  const made = build(inventory);
+  const records = recordsOf(inventory);
+  const made = indexOver(catalogueOf(inventory.modules), (node) => records.get(node));
   indexes.set(inventory, made);
   return made;
 }
 
-function build(inventory: Inventory): InventoryIndex {
-  const pins = new Map(inventory.pins.map((pin) => [`${pin.node}/${pin.provision}`, pin]));
-  const bindings = new Map(
-    inventory.bindings.map((row) => [`${row.node}/${row.module}/${row.provision}`, row.provider]),
-  );
-  const ports = grouped(inventory.ports, (row) => `${row.node}/${row.module}`);
-  const pairs = grouped(
-    inventory.pairSecrets.toSorted((a, b) => a.generation - b.generation),
-    (secret) => credentialOf(secret.key),
-  );
-  const own = new Map(inventory.ownSecrets.map((secret) => [ownOf(secret.key), secret]));
-  const assignments = grouped(inventory.assignments, (one) => one.node);
+/** An index that asks `record` for all that it says of a node, each time it is asked. */
+export function indexOver(catalogue: Catalogue, record: InventoryIndex['record']): InventoryIndex {
+  const of = (node: NodeName): RecordIndex | undefined => {
+    const found = record(node);
+    return found && indexOfRecord(found);
+  };
+  const { modules, localProviders, meshProviders } = catalogue;
   return {
-    nodes: new Map(inventory.nodes.map((node) => [node.name, node])),
-    modules: new Map(inventory.modules.map((module) => [module.manifest.module, module])),
-    assigned: new Map([...assignments].map(([node, placed]) => [node, placed.map((one) => one.module).toSorted()])),
-    localProviders: providersOf(inventory, 'node'),
-    meshProviders: providersOf(inventory, 'mesh'),
-    pin: (node, provision) => pins.get(`${node}/${provision}`),
-    bound: (consumer, provision) => bindings.get(`${consumer.node}/${consumer.module}/${provision}`),
-    ports: (placed) => ports.get(`${placed.node}/${placed.module}`) ?? [],
-    pairs: (key) => pairs.get(credentialOf(key)) ?? [],
-    own: (key) => own.get(ownOf(key)),
+    catalogue,
+    record,
+    modules,
+    localProviders,
+    meshProviders,
+    nodes: { get: (node) => record(node)?.facts, has: (node) => record(node)?.facts !== undefined },
+    assigned: { get: (node) => of(node)?.assigned },
+    pin: (node, provision) => of(node)?.pins.get(provision),
+    bound: ({ node, module }, provision) => of(node)?.bindings.get(`${module}/${provision}`),
+    ports: ({ node, module }) => of(node)?.ports.get(module) ?? [],
+    pairs: (key) => of(key.consumerNode)?.pairs.get(credentialOf(key)) ?? [],
+    own: ({ node, module, name }) => of(node)?.own.get(`${module}/${name}`),
   };
 }
 
-function providersOf(
-  inventory: Inventory,
-  scope: Provides['scope'],
-): ReadonlyMap<ProvisionName, readonly ModuleName[]> {
-  const offers = inventory.modules.flatMap(({ manifest }) =>
-    manifest.provides
-      .filter((one) => one.scope === scope)
-      .map((one) => ({ provision: one.name, module: manifest.module })),
-  );
-  return new Map(
-    [...grouped(offers, (one) => one.provision)].map(([provision, those]) => [
-      provision,
-      those.map((one) => one.module).toSorted(),
-    ]),
-  );
+type RecordIndex = {
+  readonly assigned: readonly ModuleName[];
+  readonly pins: ReadonlyMap<ProvisionName, Pin>;
+  readonly bindings: ReadonlyMap<string, Placed>;
+  readonly ports: ReadonlyMap<ModuleName, readonly PortRow[]>;
+  readonly pairs: ReadonlyMap<string, readonly PairSecret[]>;
+  readonly own: ReadonlyMap<string, OwnSecret>;
+};
+const recordIndexes = new WeakMap<NodeRecord, RecordIndex>();
+
+function indexOfRecord(record: NodeRecord): RecordIndex {
+  const known = recordIndexes.get(record);
+  if (known !== undefined) return known;
+  const made: RecordIndex = {
+    assigned: record.assigned.toSorted(),
+    pins: new Map(record.pins.map((pin) => [pin.provision, pin])),
+    bindings: new Map(record.bindings.map((row) => [`${row.module}/${row.provision}`, row.provider])),
+    ports: grouped(record.ports, (row) => row.module),
+    pairs: grouped(
+      record.pairSecrets.toSorted((a, b) => a.generation - b.generation),
+      (secret) => credentialOf(secret.key),
+    ),
+    own: new Map(record.ownSecrets.map((secret) => [`${secret.key.module}/${secret.key.name}`, secret])),
+  };
+  recordIndexes.set(record, made);
+  return made;
 }
 
-/** All six parts of a credential's key (S1) as one text; no name holds a slash. */
+/** All parts of a credential's key but its consumer's node (S1) as one text; no name holds a slash. */
 function credentialOf(key: PairKey): string {
-  return `${key.provision}/${key.providerNode}/${key.providerModule}/${key.consumerNode}/${key.consumerModule}/${key.local ?? ''}`;
+  return `${key.provision}/${key.providerNode}/${key.providerModule}/${key.consumerModule}/${key.local ?? ''}`;
 }
-const ownOf = (key: OwnKey): string => `${key.node}/${key.module}/${key.name}`;

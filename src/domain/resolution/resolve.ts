@@ -9,6 +9,7 @@ import type { ModuleName, NodeName, Placed, ProvisionName } from '../words/names
 import { bind, offersIt, type Offers } from './bind.ts';
 import { indexOf, type InventoryIndex } from './inventory-index.ts';
 import type { Inventory } from './inventory.ts';
+import { recordsOf, type NodeRecord } from './node-record.ts';
 import { walk, type ResolvedModule, type Walk } from './walk.ts';
 
 /** A mesh-scoped requirement matched to its provider. */
@@ -43,32 +44,54 @@ export type Resolution = {
 /** Resolves every node in two passes (M5): what each offers, then what each takes. One node's failure stays its own (D5). */
 export function resolve(inventory: Inventory): Resolution {
   const index = indexOf(inventory);
-  const walks = inventory.nodes.map(({ name }) => ({ node: name, walked: walk(index, name) }));
-  const offers = offersOf(index, walks);
-  const nodes = new Map(walks.map(({ node, walked }) => [node, resolveNode(index, offers, node, walked)]));
-  return { nodes, asked: askedOf(nodes.values()) };
+  const walks = new Map<NodeName, Walk>();
+  for (const [node, { facts }] of recordsOf(inventory)) if (facts !== undefined) walks.set(node, walk(index, node));
+  const offers = offersOf(walks);
+  const nodes = new Map([...walks].map(([node, walked]) => [node, resolveNode(index, offers, node, walked)]));
+  return { nodes, asked: askedOf(index, nodes.values()) };
 }
 
-function offersOf(
-  index: InventoryIndex,
-  walks: readonly { readonly node: NodeName; readonly walked: Walk }[],
-): ReadonlyMap<ProvisionName, Offers> {
-  const offers = new Map<ProvisionName, Map<NodeName, ModuleName[]>>();
-  for (const { node, walked } of walks)
-    for (const { module } of walked.modules)
-      for (const provided of index.modules.get(module)?.manifest.provides ?? []) {
-        if (provided.scope !== 'mesh') continue;
-        const byNode = offers.get(provided.name) ?? new Map<NodeName, ModuleName[]>();
-        offers.set(provided.name, byNode.set(node, [...(byNode.get(node) ?? []), module]));
-      }
-  return offers;
+/** What is offered of one provision; `places` is the same text for the same offers. */
+type Offered = { readonly offers: Offers; readonly places: string };
+type AllOffers = ReadonlyMap<ProvisionName, Offered>;
+
+function offersOf(walks: ReadonlyMap<NodeName, Walk>): AllOffers {
+  const all = new Map<ProvisionName, { offers: Map<NodeName, ModuleName[]>; places: string }>();
+  for (const [node, walked] of walks)
+    for (const { module, provision } of walked.offers) {
+      const offered = all.get(provision) ?? { offers: new Map<NodeName, ModuleName[]>(), places: '' };
+      offered.offers.set(node, [...(offered.offers.get(node) ?? []), module]);
+      offered.places += ` ${node}/${module}`;
+      all.set(provision, offered);
+    }
+  return all;
 }
 
-const noOffers: Offers = new Map();
+const nothingOffered: Offered = { offers: new Map(), places: '' };
+
+// Beside its walk, and what that was made of, a node's resolution reads who offers what it asks for.
+const resolvedNodes = new WeakMap<
+  Walk,
+  { readonly places: readonly string[]; readonly resolved: ResolvedNode | UnresolvableNode }
+>();
 
 function resolveNode(
   index: InventoryIndex,
-  offers: ReadonlyMap<ProvisionName, Offers>,
+  all: AllOffers,
+  node: NodeName,
+  walked: Walk,
+): ResolvedNode | UnresolvableNode {
+  const places = walked.asks.map(({ provision }) => (all.get(provision) ?? nothingOffered).places);
+  const known = resolvedNodes.get(walked);
+  if (known?.places.every((text, at) => text === places[at]) === true) return known.resolved;
+  const resolved = resolveAnew(index, all, node, walked);
+  resolvedNodes.set(walked, { places, resolved });
+  return resolved;
+}
+
+function resolveAnew(
+  index: InventoryIndex,
+  all: AllOffers,
   node: NodeName,
   walked: Walk,
 ): ResolvedNode | UnresolvableNode {
@@ -76,12 +99,12 @@ function resolveNode(
   const bindings: Binding[] = [];
   for (const { module, provision } of walked.asks) {
     const consumer = { node, module };
-    const offered = offers.get(provision) ?? noOffers;
+    const { offers } = all.get(provision) ?? nothingOffered;
     const bound = index.bound(consumer, provision);
     const answer = bind({
       consumer,
       provision,
-      offers: offered,
+      offers,
       bound,
       pin: index.pin(node, provision),
       couldProvide: index.meshProviders.get(provision) ?? [],
@@ -90,7 +113,7 @@ function resolveNode(
     else {
       refusals.push(answer);
       // It keeps the access it has: taking that away would be this node's failure breaking a running program.
-      if (bound !== undefined && offersIt(offered, bound)) bindings.push({ consumer, provision, provider: bound });
+      if (bound !== undefined && offersIt(offers, bound)) bindings.push({ consumer, provision, provider: bound });
     }
   }
   const needs = fanOut(index, bindings);
@@ -147,15 +170,36 @@ function holdsOf(index: InventoryIndex, node: NodeName, walked: Walk): readonly 
   );
 }
 
-function askedOf(nodes: Iterable<ResolvedNode | UnresolvableNode>): ReadonlyMap<NodeName, readonly Need[]> {
-  const asked = new Map<NodeName, Need[]>();
-  for (const node of nodes)
-    for (const need of node.needs) {
-      const there = asked.get(need.key.providerNode);
-      if (there === undefined) asked.set(need.key.providerNode, [need]);
-      else there.push(need);
+// What a provider is asked for is the same list as long as its consumers need the same: their lists are looked at one by one.
+const askedOfProviders = new WeakMap<
+  NodeRecord,
+  { readonly by: readonly (readonly Need[])[]; readonly needs: readonly Need[] }
+>();
+
+function askedOf(
+  index: InventoryIndex,
+  nodes: Iterable<ResolvedNode | UnresolvableNode>,
+): ReadonlyMap<NodeName, readonly Need[]> {
+  const by = new Map<NodeName, (readonly Need[])[]>();
+  for (const { needs } of nodes)
+    for (const provider of new Set(needs.map((need) => need.key.providerNode))) {
+      const lists = by.get(provider);
+      if (lists === undefined) by.set(provider, [needs]);
+      else lists.push(needs);
     }
-  return new Map(
-    [...asked].map(([node, needs]) => [node, needs.toSorted((a, b) => (pairPath(a.key) < pairPath(b.key) ? -1 : 1))]),
-  );
+  return new Map([...by].map(([provider, lists]) => [provider, askedOfProvider(index, provider, lists)]));
+}
+
+/** `by`: the needs of each consumer's node that needs anything of it. */
+function askedOfProvider(index: InventoryIndex, provider: NodeName, by: readonly (readonly Need[])[]): readonly Need[] {
+  const record = index.record(provider);
+  const known = record && askedOfProviders.get(record);
+  if (known?.by.length === by.length && known.by.every((needs, at) => needs === by[at])) return known.needs;
+  const needs = by
+    .flatMap((list) => list.filter((need) => need.key.providerNode === provider))
+    .map((need) => ({ need, path: pairPath(need.key) }))
+    .toSorted((a, b) => (a.path < b.path ? -1 : 1))
+    .map(({ need }) => need);
+  if (record !== undefined) askedOfProviders.set(record, { by, needs });
+  return needs;
 }

@@ -4,8 +4,10 @@
  */
 import type { Refusal } from '../refusal/refusal.ts';
 import type { ModuleName, NodeName, ProvisionName } from '../words/names.ts';
+import type { Catalogue } from './catalogue.ts';
 import { circlesIn, type Circle } from './cycles.ts';
 import type { InventoryIndex } from './inventory-index.ts';
+import type { NodeRecord } from './node-record.ts';
 
 /** Why a module is on a node: a person assigned it, or a module there needs a provision of it. */
 export type Why =
@@ -18,23 +20,43 @@ export type Walk = {
   readonly modules: readonly ResolvedModule[];
   /** Requirements that only another node's (or this node's) mesh-scoped provider can answer. */
   readonly asks: readonly { readonly module: ModuleName; readonly provision: ProvisionName }[];
+  /** What it provides to the whole mesh. */
+  readonly offers: readonly { readonly module: ModuleName; readonly provision: ProvisionName }[];
   readonly refusals: readonly Refusal[];
 };
 
 type Answer = 'mesh' | { readonly local: ModuleName } | { readonly candidates: readonly ModuleName[] };
 
+// A walk reads the node's own record and the catalogue: of the same two it is the same walk.
+const walks = new WeakMap<Catalogue, WeakMap<NodeRecord, Walk>>();
+
 /** Walks one node. Refusals: `unknown-module`, `ambiguous-local-provider`, `provider-cycle`. */
 export function walk(index: InventoryIndex, node: NodeName): Walk {
+  const record = index.record(node);
+  if (record === undefined) return walkAnew(index, node);
+  const ofCatalogue = walks.get(index.catalogue) ?? new WeakMap<NodeRecord, Walk>();
+  walks.set(index.catalogue, ofCatalogue);
+  const known = ofCatalogue.get(record);
+  if (known !== undefined) return known;
+  const walked = walkAnew(index, node);
+  ofCatalogue.set(record, walked);
+  return walked;
+}
+
+function walkAnew(index: InventoryIndex, node: NodeName): Walk {
   const assigned = index.assigned.get(node) ?? [];
   const placed = closureOf(index, node, assigned);
   const why = new Map<ModuleName, Why[]>([...placed].map((module) => [module, []]));
   for (const module of assigned) why.get(module)?.push({ kind: 'assigned' });
   const asks: { module: ModuleName; provision: ProvisionName }[] = [];
+  const offers: { module: ModuleName; provision: ProvisionName }[] = [];
   const refusals: Refusal[] = [];
   const edges = new Map<ModuleName, { to: ModuleName; provision: ProvisionName }[]>();
   for (const module of placed) {
     const known = index.modules.get(module);
     if (known === undefined) refusals.push(unknown(node, module));
+    for (const { name, scope } of known?.manifest.provides ?? [])
+      if (scope === 'mesh') offers.push({ module, provision: name });
     for (const provision of known?.manifest.requires ?? []) {
       const answer = answerOf(index, { node, module }, provision, placed);
       if (answer === 'mesh') asks.push({ module, provision });
@@ -46,7 +68,8 @@ export function walk(index: InventoryIndex, node: NodeName): Walk {
     }
   }
   refusals.push(...circlesIn(placed, edges).map((circle) => cycle(node, circle)));
-  return { modules: [...placed].map((module) => ({ module, why: why.get(module) ?? [] })), asks, refusals };
+  const modules = [...placed].map((module) => ({ module, why: why.get(module) ?? [] }));
+  return { modules, asks, offers, refusals };
 }
 
 /**
