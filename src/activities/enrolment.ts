@@ -6,7 +6,7 @@ import type { BusCredentialRow, NewBusCredential } from '../operations/ports/bus
 import { untilReported } from './patience.ts';
 import type { ActRecords, DeclarationRecords, Wakes } from './ports.ts';
 
-type Kind = 'token' | 'node';
+type Kind = 'token' | 'node' | 'client';
 
 /** What the joining node and its invitation left in the store. */
 export type EnrolmentRecords = {
@@ -14,6 +14,8 @@ export type EnrolmentRecords = {
   tokenUser(tokenId: string): Promise<string>;
   /** The identity key that the node has proven it holds. */
   provenIdentity(tokenId: string): Promise<string>;
+  /** The key of the node's provisioner client; undefined where it sent none. */
+  provenClient(tokenId: string): Promise<string | undefined>;
   /** The token's bus credential works: it may be handed out. */
   openToken(tokenId: string): Promise<void>;
   admit(node: NodeName, tokenId: string): Promise<void>;
@@ -63,8 +65,10 @@ export function createEnrolmentActivities({
       await enrolments.openToken(request.tokenId);
     },
 
-    /** (2) The node has shown that it holds its keys: it gets an account of its own. */
+    /** (2) The node has shown that it holds its keys: it gets an account of its own, and its client another. */
     async admitNode(_act: string, node: NodeName, tokenId: string): Promise<void> {
+      const client = await enrolments.provenClient(tokenId);
+      if (client !== undefined) await letIn('client', node, client);
       await letIn('node', node, await enrolments.provenIdentity(tokenId));
       await enrolments.admit(node, tokenId);
     },

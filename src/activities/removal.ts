@@ -26,9 +26,13 @@ export function createRemovalActivities({ acts, removeRows, bus }: RemovalPorts)
       throw refuse('RemovalRefused', removed);
     },
 
-    /** (2) Closes its account, which cuts it off, and ends the act. */
-    async closeNodeAccount(act: string, accountKey: string | undefined): Promise<void> {
-      if (accountKey !== undefined) await bus.revoke(accountKey);
+    /** (2) Closes its accounts, which cuts it off, and ends the act. An act of before knows of one account alone. */
+    async closeNodeAccount(
+      act: string,
+      accountKey: string | undefined,
+      otherAccounts: readonly string[] = [],
+    ): Promise<void> {
+      for (const key of [...(accountKey === undefined ? [] : [accountKey]), ...otherAccounts]) await bus.revoke(key);
       await acts.end(act, 'closed');
     },
   };

@@ -1,8 +1,8 @@
 /** Keys of a bucket, for whoever may reach them: each read is a direct get of its own key, never a right to the stream (C79). */
-import { StringCodec } from 'nats';
+import { createInbox, StringCodec, type Msg } from 'nats';
 import type { BusConnection } from './connection.ts';
 import { BusFault, busFault, refusalCode } from './faults.ts';
-import { bucketName, putSubject } from './subjects.ts';
+import { bucketName, putSubject, readBucketSubject } from './subjects.ts';
 
 const wrongLastSequence = 10_071;
 const text = StringCodec();
@@ -55,4 +55,76 @@ export async function openBucket(bus: BusConnection, bucket: string): Promise<Bu
       }),
     delete: (key) => doing(key, () => kv.delete(key)),
   };
+}
+
+export type WholeBucket = {
+  /** Every key that is there, with its value and revision. */
+  readonly entries: ReadonlyMap<string, { readonly value: string; readonly revision: number }>;
+  /** The sequence of the last change: as long as it stays, nothing in the bucket moved. */
+  readonly lastSequence: number;
+};
+
+/** How many messages the server sends for one request, and how long it may pause between two of them. */
+const batch = 500;
+const pauseMs = 5_000;
+
+/**
+ * Reads a bucket as a whole, for those whose account may: the controller, and the provisioner's seat. By direct gets in
+ * batches, never by a watch, which goes silent where its bucket was made anew (C76). Throws `BusFault`: `nobody` where the
+ * bucket is not there.
+ */
+export async function readBucket(bus: BusConnection, bucket: string): Promise<WholeBucket> {
+  const entries = new Map<string, { value: string; revision: number }>();
+  const prefix = putSubject(bucketName.parse(bucket), '');
+  let lastSequence = 0;
+  for (let isMore = true; isMore;) {
+    const page = await requestBatch(bus, bucket, lastSequence + 1);
+    isMore = page.length === batch;
+    for (const message of page) {
+      const revision = Number(message.headers?.get('Nats-Sequence'));
+      const key = (message.headers?.get('Nats-Subject') ?? '').slice(prefix.length);
+      lastSequence = Math.max(lastSequence, revision);
+      // A key that changed while it was read comes twice: the later page has the newer one.
+      if (isDeletion(message)) entries.delete(key);
+      else entries.set(key, { value: text.decode(message.data), revision });
+    }
+  }
+  return { entries, lastSequence };
+}
+
+const isDeletion = ({ headers }: Msg): boolean => ['DEL', 'PURGE'].includes(headers?.get('KV-Operation') ?? '');
+
+/** The next messages of the bucket from a sequence on, in their order; fewer than a batch when there are no more. */
+function requestBatch(bus: BusConnection, bucket: string, from: number): Promise<readonly Msg[]> {
+  const subject = readBucketSubject(bucket);
+  const inbox = createInbox(bus.inbox);
+  const body = JSON.stringify({ seq: from, batch, next_by_subj: putSubject(bucket, '>') });
+  return new Promise((resolve, reject) => {
+    const found: Msg[] = [];
+    const end = (fault?: BusFault): void => {
+      clearTimeout(silence);
+      subscription.unsubscribe();
+      if (fault === undefined) resolve(found);
+      else reject(fault);
+    };
+    const silence = setTimeout(
+      () => end(new BusFault('timeout', subject, `the bucket ${bucket} was not answered in time`)),
+      pauseMs,
+    );
+    const subscription = bus.nats.subscribe(inbox, {
+      callback(error, message) {
+        if (error !== null) return end(busFault(subject, error));
+        silence.refresh();
+        const code = message.headers?.code ?? 0;
+        if (code === 0 || code === 200) return void found.push(message);
+        // 204: that was all of this batch. 404: nothing is left.
+        if (code === 204 || code === 404) return end();
+        const reason = code === 503 ? 'nobody' : 'other';
+        end(
+          new BusFault(reason, subject, `the bucket ${bucket} answered ${code} ${message.headers?.description ?? ''}`),
+        );
+      },
+    });
+    bus.nats.publish(subject, body, { reply: inbox });
+  });
 }

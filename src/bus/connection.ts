@@ -20,6 +20,8 @@ export type BusStatus =
 export type BusConnection = {
   /** For the files of this folder alone; everybody else calls their functions. */
   readonly nats: NatsConnection;
+  /** Under which answers come; no other is allowed. */
+  readonly inbox: string;
   isConnected(): boolean;
   /** Calls back at each status until the returned function is called. */
   onStatus(heard: (status: BusStatus) => void): () => void;
@@ -72,6 +74,7 @@ export async function connectBus(to: {
   const closed = nats.closed().then((reason) => reason ?? undefined);
   return {
     nats,
+    inbox: to.credential.inbox,
     isConnected: () => connected && !nats.isClosed(),
     onStatus(heard) {
       listeners.add(heard);

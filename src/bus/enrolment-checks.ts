@@ -18,16 +18,18 @@ export type KeyRules = {
 
 /** Looks at each key in turn: absent, malformed, or recorded for another node already. */
 export async function checkEnrolment(of: Enrolment, rules: KeyRules): Promise<CheckedEnrolment | EnrolmentRefusal> {
-  const { identityKey, sealingKey, overlayKey } = of;
+  const { identityKey, sealingKey, overlayKey, clientKey } = of;
   if (identityKey === undefined) return absent('identity');
   if (sealingKey === undefined) return absent('sealing');
   if (overlayKey === undefined) return absent('overlay');
   // One key for two purposes: whoever got hold of one would have the other.
   if (sealingKey === overlayKey) return refuse('key-malformed', 'overlay', 'it is the sealing key as well');
+  if (clientKey === identityKey) return refuse('key-malformed', 'client', 'it is the identity key as well');
   const each = [
     ['identity', identityKey, userKeyFault],
     ['sealing', sealingKey, rules.publicKeyFault],
     ['overlay', overlayKey, rules.publicKeyFault],
+    ...(clientKey === undefined ? [] : [['client', clientKey, userKeyFault] as const]),
   ] as const;
   for (const [word, key, faultOf] of each) {
     const fault = faultOf(key);
@@ -41,7 +43,8 @@ export async function checkEnrolment(of: Enrolment, rules: KeyRules): Promise<Ch
 
 /** The exact text that a node signs: that it opened this challenge, as this node, by this invitation, with these keys. */
 export function answerText(of: CheckedEnrolment, sha256: string): string {
-  return `mesh.enrol.v1\n${of.node}\n${of.tokenId}\n${of.identityKey}\n${of.sealingKey}\n${of.overlayKey}\n${sha256}`;
+  const client = of.clientKey === undefined ? '' : `\n${of.clientKey}`;
+  return `mesh.enrol.v1\n${of.node}\n${of.tokenId}\n${of.identityKey}\n${of.sealingKey}\n${of.overlayKey}\n${sha256}${client}`;
 }
 
 /** The node's answer: `sha256` (hex) of the value it opened, signed by its identity key. */

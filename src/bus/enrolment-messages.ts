@@ -12,6 +12,8 @@ export const enrolment = z.object({
   identityKey: z.string().max(1024).optional(),
   sealingKey: z.string().max(1024).optional(),
   overlayKey: z.string().max(1024).optional(),
+  /** Of the node's provisioner client, which has an account beside the host's; a host of before has none. */
+  clientKey: z.string().max(1024).optional(),
 });
 export type Enrolment = z.infer<typeof enrolment>;
 
@@ -31,6 +33,8 @@ export type Answer = z.infer<typeof answer>;
 export const admission = z.object({
   node: nodeName,
   userJwt: z.string().min(1),
+  /** Of the client's user; absent where no client key was sent. */
+  clientJwt: z.string().min(1).optional(),
   servers: z.array(z.string()).min(1),
   /** The public key that the node trusts to sign declarations, from now on (D3). */
   declarationKey: z.string().min(1),
@@ -52,7 +56,7 @@ export const enrolmentRefusal = z.object({
     'unreadable',
     'try-later',
   ]),
-  key: z.enum(['identity', 'sealing', 'overlay']).optional(),
+  key: z.enum(['identity', 'sealing', 'overlay', 'client']).optional(),
   detail: z.string(),
 });
 export type EnrolmentRefusal = z.infer<typeof enrolmentRefusal>;

@@ -3,10 +3,11 @@
  * which signs users; and the users of SYS and MESH. The accounts' identity seeds are thrown away as they are made.
  * JWTs are signed anew from these whenever they are needed, so the seeds and two public keys are all there is to keep.
  */
+import { encodeToken } from '../domain/provisioning/keys.ts';
 import { meshExports, type SeatAddress } from './accounts.ts';
 import type { BusCredential } from './connection.ts';
 import { makeSeed, Seed } from './seed.ts';
-import { anyNode, anyVerb, inboxPrefix, lastDeclarationSubject, verbSubject } from './subjects.ts';
+import { anyNode, anyVerb, askedSubject, inboxPrefix, lastDeclarationSubject } from './subjects.ts';
 import { operatorJwt, ownAccountJwt, ownUserJwt } from './tokens.ts';
 
 /** The private halves, each for a 0600 file of its own. */
@@ -49,17 +50,18 @@ export function loadBusIdentity(
   };
 }
 
-/** What MESH opens to others besides the declarations and reports: buckets that nodes have keys in, and seats it asks. */
-export type MeshOpening = { readonly buckets?: readonly string[]; readonly seats?: readonly SeatAddress[] };
+/** What MESH asks of others: seats in processes of their own. */
+export type MeshOpening = { readonly seats?: readonly SeatAddress[] };
 
 /** Signs the JWT of MESH. */
 export function meshAccountJwt({ seeds, accounts }: BusIdentity, opening: MeshOpening = {}): Promise<string> {
   return ownAccountJwt('MESH', accounts.mesh, {
     ...seeds,
-    exports: meshExports(opening.buckets),
+    exports: meshExports(),
+    // Under their long names: a person is told apart by the name that the command asks in.
     imports: (opening.seats ?? []).map(({ seat, account }) => ({
       kind: 'service',
-      subject: verbSubject(seat, anyVerb),
+      subject: askedSubject(seat, anyVerb, 'anybody'),
       account,
     })),
   });
@@ -109,6 +111,22 @@ export async function declarationReader({ seeds, accounts }: BusIdentity): Promi
     subscribe: [`${inbox}.>`],
   };
   return { jwt: await ownUserJwt('declaration-reader', of, seeds.accountSigning), seed, inbox };
+}
+
+/**
+ * A credential that may ask seats in a person's name, and nothing else: for a command on the controller's machine. Its key is
+ * made here and dies with whoever holds it.
+ */
+export async function asking({ seeds, accounts }: BusIdentity, person: string): Promise<BusCredential> {
+  const seed = makeSeed('user');
+  const inbox = inboxPrefix(`asking_${seed.publicKey}`);
+  const of = {
+    user: seed.publicKey,
+    account: accounts.mesh,
+    publish: [`*.*.person.${encodeToken(person)}`],
+    subscribe: [`${inbox}.>`],
+  };
+  return { jwt: await ownUserJwt('asking', of, seeds.accountSigning), seed, inbox };
 }
 
 /** The credential that gives and takes accounts: a user of SYS that may do just that. */

@@ -3,6 +3,7 @@
  * each stands for exactly one token.
  */
 import { z } from 'zod';
+import { decodeToken, encodeToken } from '../domain/provisioning/keys.ts';
 import type { NodeName, PartName } from '../domain/words/names.ts';
 
 export const declarationsStream = 'MESH_DECLARATIONS';
@@ -59,6 +60,26 @@ export function verbSubject(seat: PartName, verb: string): string {
   return `${seat}.${verb}`;
 }
 
+/** Who asks a verb: accounts of their own, and a person by the command on the controller's machine. */
+export const caller = z.object({ kind: z.enum(['client', 'seat', 'program', 'person']), name: z.string().min(1) });
+export type Caller = z.infer<typeof caller>;
+
+/**
+ * A verb as its seat hears it: `<seat>.<verb>.<kind>.<name>`. The last two say who asks. They are put there by the asker's
+ * own import, which only the operator signs: the asker's message has no part in it.
+ */
+export function askedSubject(seat: PartName, verb: string, by: Caller | 'anybody'): string {
+  return `${seat}.${verb}.${by === 'anybody' ? '*.*' : `${by.kind}.${encodeToken(by.name)}`}`;
+}
+
+/** Which verb was asked, by whom; undefined where the subject is none that a seat is asked on. */
+export function askedOn(subject: string): { readonly verb: string; readonly caller: Caller } | undefined {
+  const [, verb = '', kind, token = '', more] = subject.split('.');
+  const name = decodeToken(token);
+  const read = caller.safeParse({ kind, name: name.kind === 'text' ? name.text : '' });
+  return read.success && more === undefined ? { verb, caller: read.data } : undefined;
+}
+
 /** A KV bucket's name as the server takes it. */
 export const bucketName = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, {
   error: 'a bucket name is lower-case letters, digits, hyphens and underscores',
@@ -75,8 +96,20 @@ export function putSubject(bucket: string, keys: string): string {
 export function getSubject(bucket: string, keys: string): string {
   return `$JS.API.DIRECT.GET.${bucketStream(bucket)}.${putSubject(bucket, keys)}`;
 }
+/** The direct get of the keys of one node, in whichever bucket. */
+export function getOwnSubject(node: NodeName): string {
+  return `$JS.API.DIRECT.GET.*.${putSubject('*', `${node}.>`)}`;
+}
+/** Reading a bucket as a whole: a right to all that is in it. */
+export function readBucketSubject(bucket: string): string {
+  return `$JS.API.DIRECT.GET.${bucketStream(bucket)}`;
+}
 
 /** Each user has an inbox of its own, so that a right to one is no right to another's answers. */
 export function inboxPrefix(name: string): string {
   return `_INBOX_${name}`;
+}
+/** A node's client has another inbox than its host. */
+export function clientInbox(node: NodeName): string {
+  return inboxPrefix(`${node}_client`);
 }

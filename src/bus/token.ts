@@ -8,7 +8,7 @@ import type { Refusal } from '../domain/refusal/refusal.ts';
 import { nodeName, type NodeName } from '../domain/words/names.ts';
 import type { BusCredential } from './connection.ts';
 import { Seed } from './seed.ts';
-import { inboxPrefix, tokenId } from './subjects.ts';
+import { clientInbox, inboxPrefix, tokenId } from './subjects.ts';
 
 export type Invitation = {
   readonly node: NodeName;
@@ -87,6 +87,14 @@ export function nodeCredential(
   identity: Seed,
 ): BusCredential {
   return { jwt: of.userJwt, seed: identity, inbox: inboxPrefix(of.node) };
+}
+
+/** Who a node's provisioner client is on the bus. `client` is the seed it made beside its identity's. */
+export function clientCredential(
+  of: { readonly node: NodeName; readonly clientJwt: string },
+  client: Seed,
+): BusCredential {
+  return { jwt: of.clientJwt, seed: client, inbox: clientInbox(of.node) };
 }
 
 function damaged(): Refusal {

@@ -1,7 +1,7 @@
 /** Writes accounts and users as the JWTs that the server takes. */
 import { encodeAccount, encodeGeneric, encodeOperator, encodeUser, type Account, type User } from '@nats-io/jwt';
 import type { KeyPair } from '@nats-io/nkeys';
-import type { AccountShape, Crossing } from './accounts.ts';
+import type { AccountShape, Crossing, Import } from './accounts.ts';
 import type { Seed } from './seed.ts';
 
 const unlimited = -1;
@@ -22,6 +22,15 @@ const jetStreamLimits = {
 };
 
 const named = (crossing: Crossing) => ({ name: crossing.subject, subject: crossing.subject, type: crossing.kind });
+const exported = (crossing: Crossing) => ({
+  ...named(crossing),
+  ...(crossing.many === true ? { response_type: 'Stream' as const } : {}),
+});
+const imported = (crossing: Import) => ({
+  ...named(crossing),
+  account: crossing.account,
+  local_subject: crossing.as ?? crossing.subject,
+});
 
 /** A seed as the JWT library wants it, signing by Node's own cryptography. The library asks for a private half only to see that there is one. */
 function signerOf(seed: Seed): KeyPair {
@@ -53,13 +62,13 @@ export function ownAccountJwt(
     readonly operator: Seed;
     readonly accountSigning: Seed;
     readonly exports?: readonly Crossing[];
-    readonly imports?: AccountShape['imports'];
+    readonly imports?: readonly Import[];
   },
 ): Promise<string> {
   const jetStream = name === 'MESH' ? jetStreamLimits : {};
   const claims: Partial<Account> = {
-    exports: (by.exports ?? []).map(named),
-    imports: (by.imports ?? []).map((crossing) => ({ ...named(crossing), account: crossing.account })),
+    exports: (by.exports ?? []).map(exported),
+    imports: (by.imports ?? []).map(imported),
     limits: { ...natsLimits, ...accountLimits, conn: unlimited, ...jetStream },
     signing_keys: [by.accountSigning.publicKey],
   };
@@ -73,12 +82,8 @@ export function accountJwt(
   by: { readonly operator: Seed; readonly accountSigning: Seed },
 ): Promise<string> {
   const claims: Partial<Account> = {
-    imports: shape.imports.map((crossing) => ({
-      ...named(crossing),
-      account: crossing.account,
-      local_subject: crossing.subject,
-    })),
-    exports: shape.exports.map(named),
+    imports: shape.imports.map(imported),
+    exports: shape.exports.map(exported),
     limits: { ...natsLimits, ...accountLimits, conn: connectionsEach },
     signing_keys: [by.accountSigning.publicKey],
   };

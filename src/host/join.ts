@@ -69,6 +69,7 @@ export async function joinMesh({
     servers: admission.servers,
     verifyKey: admission.declarationKey,
     userJwt: admission.userJwt,
+    ...(admission.clientJwt !== undefined && { clientJwt: admission.clientJwt }),
   });
   return { kind: 'joined', node: admission.node, already: false };
 }
@@ -116,10 +117,15 @@ async function attemptEnrolment(invitation: Invitation, keys: NodeKeys, address:
 async function exchange(
   bus: BusConnection,
   { tokenId, node }: Invitation,
-  { identity, sealing, overlay }: NodeKeys,
+  { identity, client, sealing, overlay }: NodeKeys,
   address: string,
 ): Promise<Admission | EnrolmentRefusal> {
-  const keys = { identityKey: identity.publicKey, sealingKey: sealing.publicKey, overlayKey: overlay.publicKey };
+  const keys = {
+    identityKey: identity.publicKey,
+    sealingKey: sealing.publicKey,
+    overlayKey: overlay.publicKey,
+    clientKey: client.publicKey,
+  };
   const enrolment = { tokenId, node, address, ...keys };
   const challenge = await requestEnrolment(bus, enrolment);
   if ('kind' in challenge) return challenge;

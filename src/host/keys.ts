@@ -13,6 +13,8 @@ import { statePaths } from './state.ts';
 export type NodeKeys = {
   /** Who the node is on the bus. */
   readonly identity: Seed;
+  /** Who its provisioner client is there: an account of its own. */
+  readonly client: Seed;
   /** What its secrets are sealed to. */
   readonly sealing: SealingKey;
   readonly overlay: OverlayKey;
@@ -23,14 +25,15 @@ export async function keysAt(stateDir: string): Promise<NodeKeys> {
   const folder = path.join(stateDir, statePaths.keys);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   return {
-    identity: await identityAt(path.join(folder, 'identity.seed')),
+    identity: await userSeedAt(path.join(folder, 'identity.seed')),
+    client: await userSeedAt(path.join(folder, 'client.seed')),
     sealing: await sealingKeyAt(path.join(folder, 'sealing.key')),
     overlay: await overlayKeyAt(path.join(folder, 'overlay.key')),
   };
 }
 
-async function identityAt(file: string): Promise<Seed> {
-  const kept = await readIdentity(file);
+async function userSeedAt(file: string): Promise<Seed> {
+  const kept = await readUserSeed(file);
   if (kept !== undefined) return kept;
   const made = makeSeed('user');
   try {
@@ -38,13 +41,13 @@ async function identityAt(file: string): Promise<Seed> {
     return made;
   } catch (error) {
     // Another join made it between the two: its key is the key.
-    const others = error instanceof KeyFileFault && error.reason === 'exists' ? await readIdentity(file) : undefined;
+    const others = error instanceof KeyFileFault && error.reason === 'exists' ? await readUserSeed(file) : undefined;
     if (others === undefined) throw error;
     return others;
   }
 }
 
-async function readIdentity(file: string): Promise<Seed | undefined> {
+async function readUserSeed(file: string): Promise<Seed | undefined> {
   try {
     return (await readPrivateFile(file)).reveal((text) => new Seed('user', text));
   } catch (error) {

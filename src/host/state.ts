@@ -24,6 +24,8 @@ export const nodeFile = z.strictObject({
   verifyKey: z.string().min(1),
   /** The bus user's JWT; its seed is the identity key. */
   userJwt: z.string().min(1),
+  /** The JWT of the provisioner client's user; absent on a node that joined before there was one. */
+  clientJwt: z.string().min(1).optional(),
 });
 export type NodeFile = z.infer<typeof nodeFile>;
 

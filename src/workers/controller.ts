@@ -6,7 +6,7 @@ import type { DeclarationBus, SealNew } from '../activities/ports.ts';
 import { createPushActivities } from '../activities/push.ts';
 import { createRemovalActivities } from '../activities/removal.ts';
 import { createRotationActivities } from '../activities/rotation.ts';
-import { nodeAccount, tokenAccount, type AccountShape } from '../bus/accounts.ts';
+import { clientAccount, nodeAccount, tokenAccount, type AccountShape } from '../bus/accounts.ts';
 import { prepareAccount, pushAccount, revokeAccount } from '../bus/claims.ts';
 import { connectBus, type BusConnection } from '../bus/connection.ts';
 import { announceChanged, heldDeclarations, lastDeclaration, publishDeclaration } from '../bus/declarations.ts';
@@ -36,6 +36,7 @@ import { beatForShortSteps } from './beats.ts';
 import { serveEnrolmentDesk } from './enrolment-desk.ts';
 import { sayFailingSteps } from './failing-steps.ts';
 import { pointsAroundSteps, withPoints, type Reached } from './points.ts';
+import { seatAddresses } from './seat-accounts.ts';
 import { startTemporalWorker, workflowBundle } from './temporal-worker.ts';
 import { createWakes } from './wakes.ts';
 
@@ -182,7 +183,7 @@ export function activitiesOver(of: {
     hash: sha256Hex,
     sealNew: sealingFrom(of.random),
   };
-  const accounts = withPoints('bus', accountBus(of.system, keys.bus), reached);
+  const accounts = withPoints('bus', accountBus(of.system, keys.bus, store), reached);
   return {
     ...createPushActivities({ ...sending, acts, wakes }),
     ...createRotationActivities({ ...sending, acts, wakes, now: Date.now }),
@@ -221,13 +222,18 @@ function declarationBus(mesh: BusConnection): DeclarationBus {
   };
 }
 
-function accountBus(system: BusConnection, identity: BusIdentity): AccountBus {
+function accountBus(system: BusConnection, identity: BusIdentity, store: Store): AccountBus {
   const meshAccount = identity.accounts.mesh;
-  const shapeOf = (kind: string, name: string): AccountShape =>
-    kind === 'token' ? tokenAccount(name, { meshAccount }) : nodeAccount(nodeName.parse(name), { meshAccount });
+  const shapeOf = async (kind: string, name: string): Promise<AccountShape> => {
+    if (kind === 'token') return tokenAccount(name, { meshAccount });
+    const node = nodeName.parse(name);
+    if (kind === 'node') return nodeAccount(node, { meshAccount });
+    return clientAccount(node, { meshAccount, seats: await seatAddresses(store) });
+  };
   return {
-    prepare: (kind, name, userKey) => prepareAccount(identity, shapeOf(kind, name), { userKey }),
-    push: ({ kind, name, accountKey }) => pushAccount(system, identity, { accountKey, shape: shapeOf(kind, name) }),
+    prepare: async (kind, name, userKey) => prepareAccount(identity, await shapeOf(kind, name), { userKey }),
+    push: async ({ kind, name, accountKey }) =>
+      pushAccount(system, identity, { accountKey, shape: await shapeOf(kind, name) }),
     revoke: (accountKey) => revokeAccount(system, identity, accountKey),
   };
 }

@@ -10,6 +10,7 @@ import type { Admission, Answer, Challenge, EnrolmentRefusal } from '../bus/enro
 import { serveEnrolment } from '../bus/enrolment.ts';
 import { enrolId } from '../domain/act/act.ts';
 import { isRefusal, type Refusal } from '../domain/refusal/refusal.ts';
+import { given } from '../domain/words/given.ts';
 import { present } from '../domain/words/invariant.ts';
 import type { NodeName } from '../domain/words/names.ts';
 import { busCredentialRecords } from '../operations/act/bus-credential-records.ts';
@@ -62,6 +63,7 @@ async function holderOf(store: Store, key: string): Promise<NodeName | undefined
     (node) =>
       node.identityKey === key ||
       node.overlayKey === key ||
+      node.clientKey === key ||
       (fingerprint !== undefined && node.sealingFingerprint === fingerprint),
   )?.node;
 }
@@ -83,6 +85,7 @@ async function challengeFor(
       sealingKey: present(bytesOfBase64(enrolment.sealingKey), 'a key that was checked'),
       sealingFingerprint: sealed.fingerprint,
       overlayKey: enrolment.overlayKey,
+      ...(enrolment.clientKey !== undefined && { clientKey: enrolment.clientKey }),
       address: enrolment.address,
     },
     new Uint8Array(hash),
@@ -120,9 +123,15 @@ function enrolmentIn({
   challengeHash,
 }: InvitationRow): { enrolled: CheckedEnrolment; sha256: string } | undefined {
   if (enrolment === undefined || challengeHash === undefined) return undefined;
-  const { identityKey, overlayKey = '', address } = enrolment;
+  const { identityKey, overlayKey = '', clientKey, address } = enrolment;
+  const keys = {
+    identityKey,
+    sealingKey: base64Of(enrolment.sealingKey),
+    overlayKey,
+    ...given('clientKey', clientKey),
+  };
   return {
-    enrolled: { tokenId, node, address, identityKey, sealingKey: base64Of(enrolment.sealingKey), overlayKey },
+    enrolled: { tokenId, node, address, ...keys },
     sha256: Buffer.from(challengeHash).toString('hex'),
   };
 }
@@ -143,7 +152,14 @@ async function admissionOf(ports: DeskPorts, tokenId: string, node: NodeName): P
     const credential =
       invitation?.admittedAt === undefined ? undefined : await busCredentialRecords(ports.store).liveOf('node', node);
     if (credential !== undefined) {
-      return { node, userJwt: credential.userJwt, servers: [...ports.servers], declarationKey: ports.declarationKey };
+      const client = await busCredentialRecords(ports.store).liveOf('client', node);
+      return {
+        node,
+        userJwt: credential.userJwt,
+        ...(client !== undefined && { clientJwt: client.userJwt }),
+        servers: [...ports.servers],
+        declarationKey: ports.declarationKey,
+      };
     }
     if (performance.now() > until) return undefined;
     await new Promise((resolve) => setTimeout(resolve, lookEveryMs));

@@ -11,7 +11,7 @@ export async function removeNode(request: RemovalRequest): Promise<RemovalResult
   return CancellationScope.nonCancellable(async () => {
     const removed = await removeNodeRows(act, workflowId, removalSummary(request.node), request);
     setCurrentDetails('Its rows are gone. Closing its account on the bus.');
-    await closeNodeAccount(act, removed.accountKey);
+    await closeNodeAccount(act, removed.accountKey, removed.otherAccounts);
     setCurrentDetails('Removed.');
     const { pins, credentials } = removed;
     const named = (of: readonly string[]): readonly string[] => of.slice(0, 20);

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { headers, type MsgHdrs } from 'nats';
-import { nodeAccount, seatAccount, type AccountShape } from '../../src/bus/accounts.ts';
+import { clientAccount, seatAccount, type AccountShape } from '../../src/bus/accounts.ts';
 import { openBucket } from '../../src/bus/buckets.ts';
 import { pushMeshAccount } from '../../src/bus/claims.ts';
 import type { BusConnection } from '../../src/bus/connection.ts';
@@ -195,18 +195,20 @@ describe.each([
     const [seatsShape, mine] = [seatAccount(seat), loosen(scene.attackerShape)];
     const { prepared, credential } = await scene.bus.account(seatsShape);
     const serving = await scene.bus.connect('seat', credential);
-    serving.nats.subscribe(`${seat}.*`, {
+    serving.nats.subscribe(`${seat}.*.*.*`, {
       queue: seat,
       callback: (error, message) => void (error === null && message.respond('from the seat')),
     });
     await serving.nats.flush();
     const imposter = await scene.bus.connect('imposter', (await scene.bus.account(mine)).credential);
-    imposter.nats.subscribe(`${seat}.*`, {
-      queue: seat,
-      callback: (error, message) => void (error === null && message.respond('forged')),
-    });
+    for (const subject of [`${seat}.*`, `${seat}.*.*.*`]) {
+      imposter.nats.subscribe(subject, {
+        queue: seat,
+        callback: (error, message) => void (error === null && message.respond('forged')),
+      });
+    }
     await imposter.nats.flush();
-    const asker = nodeAccount(victim, {
+    const asker = clientAccount(victim, {
       meshAccount: scene.bus.identity.accounts.mesh,
       seats: [{ seat, account: prepared.accountKey }],
     });
@@ -217,13 +219,11 @@ describe.each([
     }
     // MESH asks it too, once it imports it, without a restart.
     await pushMeshAccount(scene.bus.system, scene.bus.identity, {
-      buckets: [bucket],
       seats: [{ seat, account: prepared.accountKey }],
     });
-    expect((await scene.bus.mesh.nats.request(`${seat}.provisioning`, '{}', { timeout: 2_000 })).string()).toBe(
-      'from the seat',
-    );
-    await pushMeshAccount(scene.bus.system, scene.bus.identity, { buckets: [bucket] });
+    const long = `${seat}.provisioning.person.ada`;
+    expect((await scene.bus.mesh.nats.request(long, '{}', { timeout: 2_000 })).string()).toBe('from the seat');
+    await pushMeshAccount(scene.bus.system, scene.bus.identity, {});
     for (const each of [serving, imposter, asking]) await each.close();
   });
 });

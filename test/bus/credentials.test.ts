@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { nodeAccount, seatAccount, tokenAccount } from '../../src/bus/accounts.ts';
+import { clientAccount, nodeAccount, seatAccount, tokenAccount } from '../../src/bus/accounts.ts';
 import { lookUpAccount, prepareAccount, pushAccount, revokeAccount } from '../../src/bus/claims.ts';
 import { connectBus, reconnectDelayMs, type BusStatus } from '../../src/bus/connection.ts';
 import {
@@ -79,10 +79,10 @@ describe('credentials at run time', () => {
   });
 
   test('[U15] a wider shape of the same account holds at once, without a new credential', async () => {
-    const seat = partName.parse('the-controller');
+    const seat = partName.parse('the-other');
     const seats = await bus.account(seatAccount(seat));
     const serving = await bus.connect('seat', seats.credential);
-    serving.nats.subscribe(`${seat}.*`, {
+    serving.nats.subscribe(`${seat}.*.*.*`, {
       callback: (error, message) => void (error === null && message.respond('served')),
     });
     await serving.nats.flush();
@@ -90,7 +90,7 @@ describe('credentials at run time', () => {
     const { prepared, credential } = await bus.account(loose);
     const connection = await bus.connect('anvil', credential);
     await expect(connection.nats.request(`${seat}.ask`, '', { timeout: 1_000 })).rejects.toMatchObject({ code: '503' });
-    const wider = nodeAccount(anvil, {
+    const wider = clientAccount(anvil, {
       meshAccount: bus.identity.accounts.mesh,
       seats: [{ seat, account: seats.prepared.accountKey }],
     });

@@ -354,14 +354,17 @@ describe('each credential, each attack', () => {
     '[P2] [U15] a %s answers nothing that is asked of a seat',
     async (kind) => {
       const { connection } = party(kind);
-      const subscription = connection.nats.subscribe(`${seat}.*`, {
-        callback: (error, message) => void (error === null && message.respond('forged')),
-      });
+      const forging = [`${seat}.*`, `${seat}.*.*.*`].map((subject) =>
+        connection.nats.subscribe(subject, {
+          callback: (error, message) => void (error === null && message.respond('forged')),
+        }),
+      );
       await connection.nats.flush();
-      await expect(scene.bus.mesh.nats.request(`${seat}.provisioning`, '{}', { timeout: 500 })).rejects.toMatchObject({
-        code: '503',
-      });
-      subscription.unsubscribe();
+      for (const subject of [`${seat}.provisioning`, `${seat}.provisioning.person.ada`])
+        await expect(scene.bus.mesh.nats.request(subject, '{}', { timeout: 500 })).rejects.toMatchObject({
+          code: '503',
+        });
+      for (const each of forging) each.unsubscribe();
     },
   );
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { nodeAccount, programAccount, seatAccount } from '../../src/bus/accounts.ts';
+import { clientAccount, nodeAccount, programAccount, seatAccount } from '../../src/bus/accounts.ts';
 import { openBucket } from '../../src/bus/buckets.ts';
 import type { BusStatus } from '../../src/bus/connection.ts';
 import { announceChanged, lastDeclaration, onChanged } from '../../src/bus/declarations.ts';
@@ -83,7 +83,7 @@ describe('other parties', () => {
     const { prepared, credential } = await scene.bus.account(seatAccount(seat));
     const serving = await scene.bus.connect('seat', credential);
     const seen: string[] = [];
-    serving.nats.subscribe(`${seat}.*`, {
+    serving.nats.subscribe(`${seat}.*.*.*`, {
       callback: (error, message) => {
         if (error !== null) return;
         seen.push(message.reply ?? '');
@@ -92,7 +92,7 @@ describe('other parties', () => {
       },
     });
     await serving.nats.flush();
-    const shape = nodeAccount(attacker, {
+    const shape = clientAccount(attacker, {
       meshAccount: scene.bus.identity.accounts.mesh,
       seats: [{ seat, account: prepared.accountKey }],
     });

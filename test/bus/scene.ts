@@ -39,7 +39,7 @@ export type Scene = {
 };
 
 export async function stageScene(): Promise<Scene> {
-  const bus = await startBus({ buckets: [bucket] });
+  const bus = await startBus();
   await ensureStreams(bus.mesh);
   await ensureBucket(bus.mesh, bucket);
   const by = { meshAccount: bus.identity.accounts.mesh, buckets: [{ bucket, writes: true }] };

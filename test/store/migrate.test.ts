@@ -38,15 +38,18 @@ async function ask(address: StoreAddress, sql: string): Promise<readonly unknown
 
 test('migrating makes the schema once, and again changes nothing', async () => {
   const connection = await newDatabase('fresh');
-  expect(await migrate({ connection })).toEqual(['0001-foundation']);
+  expect(await migrate({ connection })).toEqual(['0001-foundation', '0002-provisioner']);
   expect(await migrate({ connection })).toEqual([]);
-  expect(await ask(connection, `select name from mesh.migrations`)).toEqual([{ name: '0001-foundation' }]);
+  expect(await ask(connection, `select name from mesh.migrations`)).toEqual([
+    { name: '0001-foundation' },
+    { name: '0002-provisioner' },
+  ]);
 });
 
 test('two that migrate at once run one after the other', async () => {
   const connection = await newDatabase('at_once');
   const ran = await Promise.all([migrate({ connection }), migrate({ connection })]);
-  expect(ran.flat()).toEqual(['0001-foundation']);
+  expect(ran.flat()).toEqual(['0001-foundation', '0002-provisioner']);
 });
 
 test('a database of a newer version is refused, and stays as it is', async () => {

@@ -96,6 +96,13 @@ export function enrolmentRecords(store: Writes<Tx>) {
         return enrolment.identityKey;
       }),
 
+    /** The key of the node's client, proven with the others; undefined where it sent none. */
+    provenClient: (tokenId: string): Promise<string | undefined> =>
+      store.write(controller, async (tx) => {
+        const { enrolment, provenAt } = await held(tx, tokenId);
+        return provenAt === undefined ? undefined : enrolment?.clientKey;
+      }),
+
     /** The node has an account of its own: it has joined. */
     admit: (node: NodeName, tokenId: string): Promise<void> =>
       store.write(controller, async (tx) => {
@@ -173,7 +180,8 @@ function sameKeys(one: Enrolment | undefined, other: Enrolment): boolean {
     one !== undefined &&
     one.identityKey === other.identityKey &&
     sameBytes(one.sealingKey, other.sealingKey) &&
-    one.overlayKey === other.overlayKey
+    one.overlayKey === other.overlayKey &&
+    one.clientKey === other.clientKey
   );
 }
 function sameBytes(one: Uint8Array, other: Uint8Array): boolean {

@@ -21,6 +21,8 @@ export const removal = z.object({
   credentials: z.array(z.string()),
   /** The account on the bus that is to be closed; absent when it never had one. */
   accountKey: z.string().optional(),
+  /** Accounts of its client and its programs, which are closed with it. */
+  otherAccounts: z.array(z.string()).optional(),
 });
 export type Removal = z.infer<typeof removal>;
 
@@ -53,8 +55,15 @@ export function removeNodeRows(store: Writes<Tx>, act: string, node: NodeName): 
       if (open !== undefined) return stillInvited(node);
       const account = await tx.liveBusCredential('node', node);
       if (account !== undefined) await tx.setBusCredentialRevoked(account.accountKey);
+      const otherAccounts = (await tx.liveBusCredentials())
+        .filter(
+          ({ kind, name }) =>
+            (kind === 'client' && name === node) || (kind === 'program' && name.startsWith(`${node}.`)),
+        )
+        .map(({ accountKey }) => accountKey);
+      for (const accountKey of otherAccounts) await tx.setBusCredentialRevoked(accountKey);
       await tx.deleteNode(node);
-      const removed = { ...going, ...(account !== undefined && { accountKey: account.accountKey }) };
+      const removed = { ...going, ...(account !== undefined && { accountKey: account.accountKey }), otherAccounts };
       await tx.setActStage(act, 'committed', { removed });
       const detail = { act, pins: going.pins, credentials: going.credentials };
       await tx.event({ kind: 'node-removed', about: node, person: row.person, detail });

@@ -1,9 +1,9 @@
 /** Who has an account on the bus: public halves only (U15). */
-export type BusCredentialKind = 'node' | 'token' | 'program' | 'seat';
+export type BusCredentialKind = 'node' | 'client' | 'token' | 'program' | 'seat';
 
 export type NewBusCredential = {
   readonly kind: BusCredentialKind;
-  /** What the account belongs to: a node's name, a token's id, `<node>/<module>`, a seat's name. */
+  /** What the account belongs to: a node's name (of `node` and of `client`), a token's id, `<node>.<module>`, a seat's name. */
   readonly name: string;
   readonly accountKey: string;
   readonly userKey: string;

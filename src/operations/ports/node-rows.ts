@@ -11,6 +11,8 @@ export type NodeRow = {
   readonly identityKey?: string;
   readonly sealingFingerprint?: string;
   readonly overlayKey?: string;
+  /** Of its provisioner client on the bus. */
+  readonly clientKey?: string;
   readonly invitedAt: Date;
   readonly joinedAt?: Date;
   /** Absent: never reported. Empty: reported that it has none (M11). */
@@ -24,6 +26,7 @@ export type Enrolment = {
   readonly sealingKey: Uint8Array;
   readonly sealingFingerprint: string;
   readonly overlayKey?: string;
+  readonly clientKey?: string;
   readonly address: string;
 };
 
@@ -48,7 +51,7 @@ export type InvitationRow = NewInvitation & {
 };
 
 /** Which of its keys an enrolment shares with another node. */
-export type ForeignKey = { readonly node: NodeName; readonly key: 'identity' | 'sealing' | 'overlay' };
+export type ForeignKey = { readonly node: NodeName; readonly key: 'identity' | 'sealing' | 'overlay' | 'client' };
 
 export type NodeReads = {
   nodeRows(nodes?: readonly NodeName[]): Promise<readonly NodeRow[]>;

@@ -3,7 +3,7 @@ import type { BusCredentialRows } from '../../operations/ports/bus-credential-ro
 import type { Query } from '../query.ts';
 
 const busCredentialRow = z.object({
-  kind: z.enum(['node', 'token', 'program', 'seat']),
+  kind: z.enum(['node', 'client', 'token', 'program', 'seat']),
   name: z.string(),
   accountKey: z.string(),
   userKey: z.string(),

@@ -21,6 +21,7 @@ const nodeRow = z
     identityKey: z.string().exactOptional(),
     sealingFingerprint: z.string().exactOptional(),
     overlayKey: z.string().exactOptional(),
+    clientKey: z.string().exactOptional(),
     invitedAt: z.date(),
     joinedAt: z.date().exactOptional(),
     reported: z.boolean(),
@@ -40,7 +41,7 @@ export function nodeReads(query: Query): NodeReads & SealingKeyReads & KeyHolder
       query.rows(
         nodeRow,
         `select n.node, n.state, n.address, n.identity_key as "identityKey", n.sealing_fingerprint as "sealingFingerprint",
-                n.overlay_key as "overlayKey", n.invited_at as "invitedAt", n.joined_at as "joinedAt",
+                n.overlay_key as "overlayKey", n.client_key as "clientKey", n.invited_at as "invitedAt", n.joined_at as "joinedAt",
                 n.capabilities_reported as reported,
                 coalesce((select jsonb_agg(${capabilityJson} order by c.name)
                             from mesh.node_capabilities c where c.node = n.node), '[]') as capabilities,
@@ -56,7 +57,7 @@ export function nodeReads(query: Query): NodeReads & SealingKeyReads & KeyHolder
         await query.first(
           z.object({ node: nodeName }),
           `select node from mesh.nodes
-            where identity_key = $1 or overlay_key = $1 or sealing_key = $2
+            where identity_key = $1 or overlay_key = $1 or client_key = $1 or sealing_key = $2
             order by node limit 1`,
           [key, Buffer.from(key, 'base64')],
         )
@@ -85,12 +86,21 @@ export function nodeRows(query: Query): NodeRows & NodeRemovalRows {
       (await query.run(`insert into mesh.nodes (node, state) values ($1, 'invited') on conflict (node) do nothing`, [
         node,
       ])) === 1,
-    setNodeProven: async (node, { identityKey, sealingKey, sealingFingerprint, overlayKey, address }) => {
+    setNodeProven: async (node, { identityKey, sealingKey, sealingFingerprint, overlayKey, clientKey, address }) => {
       await query.run(
         `update mesh.nodes
-            set state = case when state = 'joined' then state else 'proven' end, identity_key = $2, sealing_key = $3, sealing_fingerprint = $4, overlay_key = $5, address = $6
+            set state = case when state = 'joined' then state else 'proven' end, identity_key = $2, sealing_key = $3, sealing_fingerprint = $4,
+                overlay_key = $5, address = $6, client_key = $7
           where node = $1`,
-        [node, identityKey, Buffer.from(sealingKey), sealingFingerprint, overlayKey ?? null, address],
+        [
+          node,
+          identityKey,
+          Buffer.from(sealingKey),
+          sealingFingerprint,
+          overlayKey ?? null,
+          address,
+          clientKey ?? null,
+        ],
       );
     },
     setNodeJoined: async (node) => {
@@ -99,16 +109,16 @@ export function nodeRows(query: Query): NodeRows & NodeRemovalRows {
         [node],
       );
     },
-    keysOfOthers: (node, { identityKey, sealingKey, overlayKey }) =>
+    keysOfOthers: (node, { identityKey, sealingKey, overlayKey, clientKey }) =>
       query.rows(
-        z.object({ node: nodeName, key: z.enum(['identity', 'sealing', 'overlay']) }),
+        z.object({ node: nodeName, key: z.enum(['identity', 'sealing', 'overlay', 'client']) }),
         `select n.node, k.key
            from mesh.nodes n
            cross join lateral (values ('identity', n.identity_key = $2), ('sealing', n.sealing_key = $3),
-                                      ('overlay', n.overlay_key = $4)) as k (key, same)
+                                      ('overlay', n.overlay_key = $4), ('client', n.client_key = $5)) as k (key, same)
           where n.node <> $1 and k.same
           order by n.node, k.key`,
-        [node, identityKey, Buffer.from(sealingKey), overlayKey ?? null],
+        [node, identityKey, Buffer.from(sealingKey), overlayKey ?? null, clientKey ?? null],
       ),
   };
 }
@@ -119,6 +129,7 @@ const enrolmentJson = z
     sealingKey: z.base64(),
     sealingFingerprint: z.string(),
     overlayKey: z.string().exactOptional(),
+    clientKey: z.string().exactOptional(),
     address: z.string(),
   })
   .transform(({ sealingKey, ...rest }): Enrolment => ({
