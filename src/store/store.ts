@@ -12,6 +12,7 @@ import { eventReads, eventRows, markReads, unreadableReads, unreadableRows } fro
 import { intentReads, intentRows } from './rows/intent-rows.ts';
 import { moduleReads, moduleRows } from './rows/module-rows.ts';
 import { invitationReads, invitationRows, nodeReads, nodeRows } from './rows/node-rows.ts';
+import { refusedValueRows } from './rows/refused-value-rows.ts';
 import { secretReads, secretRows } from './rows/secret-rows.ts';
 import { numberedSnapshot, transaction, untilUndisturbed } from './transaction.ts';
 
@@ -82,6 +83,7 @@ function txOf(query: Query, person: string, inventories: InventoryReader) {
     ...lockRows(query),
     ...moduleRows(query),
     ...nodeRows(query),
+    ...refusedValueRows(query),
     ...reportRows(query),
     ...secretRows(query),
     ...sentRows(query),

@@ -56,6 +56,7 @@ export const refusalKinds = {
   'secret-missing': 3,
   'secret-cannot-be-made': 3,
   'secret-accepted': 3,
+  'value-refused': 3,
   'credential-locked': 3,
   'declaration-too-large': 3,
   'node-unresolvable': 3,
