@@ -38,6 +38,27 @@ export function reconnectDelayMs(attempt: number, random: () => number = Math.ra
 }
 
 /**
+ * The pauses of one connection. The client asks for the present one again and again while it waits, so that it must stay
+ * the same until an attempt is due: one that grew with each question would never be over before it was the longest.
+ */
+export function reconnectPauses(now: () => number = () => performance.now(), random: () => number = Math.random) {
+  let [attempt, pauseMs, triedAt] = [0, 0, Number.NEGATIVE_INFINITY];
+  return {
+    /** ms from one attempt to the next; 0: one is due, and counts as made. */
+    untilNext(): number {
+      if (now() - triedAt < pauseMs) return pauseMs;
+      attempt += 1;
+      [pauseMs, triedAt] = [reconnectDelayMs(attempt, random), now()];
+      return 0;
+    },
+    /** Connected: the next loss begins with the shortest. */
+    begin(): void {
+      [attempt, pauseMs] = [1, reconnectDelayMs(1, random)];
+    },
+  };
+}
+
+/**
  * Connects. `name` is shown in the server's lists. Rejects when the first connection fails, unless `patient`: then it
  * waits for the server for as long as it takes. Later losses are always waited out, refusals too: a credential that
  * was taken may be given again, and the pauses keep that cheap.
@@ -49,7 +70,7 @@ export async function connectBus(to: {
   readonly patient?: boolean;
   readonly onStatus?: (status: BusStatus) => void;
 }): Promise<BusConnection> {
-  let attempt = 0;
+  const pauses = reconnectPauses();
   const nats = await connect({
     servers: [...to.servers],
     name: to.name,
@@ -58,7 +79,7 @@ export async function connectBus(to: {
     maxReconnectAttempts: -1,
     waitOnFirstConnect: to.patient ?? false,
     ignoreAuthErrorAbort: true,
-    reconnectDelayHandler: () => reconnectDelayMs((attempt += 1)),
+    reconnectDelayHandler: () => pauses.untilNext(),
     pingInterval: 20_000,
     timeout: 5_000,
     noAsyncTraces: true,
@@ -68,7 +89,10 @@ export async function connectBus(to: {
   let connected = true;
   void followStatus(nats, (status) => {
     if (status.kind === 'disconnected') connected = false;
-    if (status.kind === 'reconnected') [connected, attempt] = [true, 0];
+    if (status.kind === 'reconnected') {
+      connected = true;
+      pauses.begin();
+    }
     for (const listener of listeners) listener(status);
   });
   const closed = nats.closed().then((reason) => reason ?? undefined);

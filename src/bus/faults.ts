@@ -46,6 +46,19 @@ export function refusalCode(error: unknown): number | undefined {
   return read.success ? read.data.api_error.err_code : undefined;
 }
 
+const credentialCodes = new Set([
+  'AUTHORIZATION_VIOLATION',
+  'AUTHENTICATION_EXPIRED',
+  'AUTHENTICATION_TIMEOUT',
+  'ACCOUNT_EXPIRED',
+  'BAD_AUTHENTICATION',
+]);
+
+/** Whether the server turned a credential away: by the client's error of a connection, or by its code in a status. */
+export function refusesCredential(of: unknown): boolean {
+  return credentialCodes.has(typeof of === 'string' ? of : (coded.safeParse(of).data?.code ?? ''));
+}
+
 /** Names what went wrong on a subject; the client's own error is kept as the cause. */
 export function busFault(subject: string, cause: unknown): BusFault {
   if (cause instanceof BusFault) return cause;

@@ -4,6 +4,7 @@
  */
 import { connectBus, reconnectDelayMs, type BusConnection, type BusStatus } from '../bus/connection.ts';
 import { lastDeclaration, onChanged } from '../bus/declarations.ts';
+import { refusesCredential } from '../bus/faults.ts';
 import { publishReport } from '../bus/reports.ts';
 import { reportLimitBytes } from '../bus/streams.ts';
 import { nodeCredential } from '../bus/token.ts';
@@ -18,6 +19,9 @@ import type { NodeFile } from './state.ts';
 /** `envelope` is what came as one: nothing in it is believed yet. */
 export type Fetched =
   { readonly kind: 'away' } | { readonly kind: 'none' } | { readonly kind: 'came'; readonly envelope: unknown };
+
+/** Not as one that is away: nothing but another credential, or the same one given again, helps (C79). */
+const turnedAway = "the bus refuses this node's credential; it is tried again, ever more slowly";
 
 export class HostBus {
   readonly #node: NodeFile;
@@ -48,7 +52,8 @@ export class HostBus {
         await closedOrAborted(connection, signal);
         attempt = 0;
       } catch (error) {
-        this.#say.warn({ error: errorChain(error), attempt }, 'cannot connect to the bus');
+        const text = refusesCredential(error) ? turnedAway : 'cannot connect to the bus';
+        this.#say.warn({ error: errorChain(error), attempt }, text);
       }
       await this.close();
       await pause(reconnectDelayMs(Math.max(1, attempt)), undefined, { signal }).catch(() => undefined);
@@ -90,6 +95,8 @@ export class HostBus {
   #heard(status: BusStatus, look: () => void): void {
     if (status.kind === 'reconnected') look();
     if (status.kind === 'denied') this.#say.error({ ...status }, 'the bus forbids what the host asks');
+    else if (status.kind === 'error')
+      this.#say.warn({ ...status }, refusesCredential(status.detail) ? turnedAway : 'a fault of the line to the bus');
     else this.#say.info({ status: status.kind }, 'the line to the bus');
   }
 }

@@ -1,6 +1,5 @@
-/** C76, C77, C79 and C82: silence, names, denials and history, each on a real server. */
+/** C77, C79 and C82: names, denials and history, each on a real server. */
 import { readFileSync } from 'node:fs';
-import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
 
@@ -8,8 +7,8 @@ import { nodeAccount } from '../../src/bus/accounts.ts';
 import { openBucket, type Bucket } from '../../src/bus/buckets.ts';
 import { revokeAccount } from '../../src/bus/claims.ts';
 import type { BusConnection, BusStatus } from '../../src/bus/connection.ts';
-import { announceChanged, lastDeclaration, publishDeclaration } from '../../src/bus/declarations.ts';
-import { makeSeed } from '../../src/bus/seed.ts';
+import { lastDeclaration, publishDeclaration } from '../../src/bus/declarations.ts';
+import { makeSeed, type Seed } from '../../src/bus/seed.ts';
 import { ensureBucket, ensureStreams } from '../../src/bus/streams.ts';
 import { declarationsStream, declareSubject, putSubject } from '../../src/bus/subjects.ts';
 import { nodeName } from '../../src/domain/words/names.ts';
@@ -29,7 +28,7 @@ describe('names and keys', () => {
   let bus: TestBus;
   let keys: Bucket;
   beforeAll(async () => {
-    bus = await startBus({ buckets: [bucket] });
+    bus = await startBus();
     await ensureBucket(bus.mesh, bucket);
     keys = await openBucket(bus.mesh, bucket);
   });
@@ -150,162 +149,59 @@ describe('denials', () => {
   });
 });
 
-/** Stands between a host and its server, and can be cut. */
-async function line(to: number): Promise<{ readonly url: string; cut(): void; mend(): void; close(): Promise<void> }> {
-  const sockets = new Set<Socket>();
-  let isCut = false;
-  const server: Server = createServer((near) => {
-    if (isCut) return void near.destroy();
-    const far = connect(to, '127.0.0.1');
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      sockets.add(one);
-      one.on('error', () => undefined);
-      one.on('close', () => (other.destroy(), sockets.delete(one)));
-      one.pipe(other);
-    }
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return {
-    url: `nats://127.0.0.1:${address.port}`,
-    cut() {
-      isCut = true;
-      for (const socket of sockets) socket.destroy();
-    },
-    mend: () => void (isCut = false),
-    close: () => new Promise((resolve) => (server.close(() => resolve()), sockets.forEach((one) => one.destroy()))),
-  };
-}
-
-describe('silence', () => {
-  /** A pause between two attempts is at most ten seconds; without an interval of the host's nothing else is waited for. */
-  const statedMs = 15_000;
+describe("a host's credential", () => {
   let bus: TestBus;
-  let number = 0;
-  const acted: number[] = [];
-  const said: string[] = [];
-  let wire: Awaited<ReturnType<typeof line>>;
-  let account: string;
-  const ending = new AbortController();
-  let host: HostBus;
-  let kept: Promise<void>;
   beforeAll(async () => {
     bus = await startBus();
     await ensureStreams(bus.mesh);
-    wire = await line(Number(new URL(bus.servers[0] ?? '').port));
-    const { prepared, credential } = await bus.account(
-      nodeAccount(victim, { meshAccount: bus.identity.accounts.mesh }),
-    );
-    account = prepared.accountKey;
-    const node = {
-      schema: 'mesh.host-node' as const,
-      version: 1 as const,
-      name: victim,
-      address: '127.0.0.1',
-      servers: [wire.url],
-      verifyKey: 'x',
-      userJwt: prepared.userJwt,
-    };
-    const say = (_: object, text: string): void => void said.push(text);
-    host = new HostBus(node, { info: say, warn: say, error: say });
-    const envelope = z.object({ number: z.int() });
-    let looking = Promise.resolve();
-    const look = (): void =>
-      void (looking = looking.then(async () => {
-        const fetched = await host.fetch();
-        if (fetched.kind !== 'came') return;
-        const { number: came } = envelope.parse(fetched.envelope);
-        if (acted.at(-1) !== came) acted.push(came);
-      }));
-    kept = host.keep(
-      { identity: credential.seed, sealing: makeSealingKey(), overlay: makeOverlayKey() },
-      look,
-      ending.signal,
-    );
-    await declare();
-    await onNewest();
-  }, 30_000);
-  afterAll(async () => {
-    ending.abort();
-    await kept;
-    await wire.close();
-    await bus.stop();
+  });
+  afterAll(() => bus.stop());
+
+  type Said = { readonly text: string; readonly atMs: number; readonly fields: object };
+
+  /** A host's line to the bus with this JWT and this seed, kept until `end`; and what it says. */
+  function keep(userJwt: string, identity: Seed): { host: HostBus; said: readonly Said[]; end: () => Promise<void> } {
+    const said: Said[] = [];
+    const say = (fields: object, text: string): void => void said.push({ fields, text, atMs: performance.now() });
+    const { servers } = bus;
+    const node = { schema: 'mesh.host-node', version: 1, name: victim, address: '127.0.0.1', verifyKey: 'x' } as const;
+    const host = new HostBus({ ...node, servers: [...servers], userJwt }, { info: say, warn: say, error: say });
+    const ending = new AbortController();
+    const keys = { identity, client: identity, sealing: makeSealingKey(), overlay: makeOverlayKey() };
+    const kept = host.keep(keys, () => undefined, ending.signal);
+    return { host, said, end: () => (ending.abort(), kept) };
+  }
+
+  /** It says that it is turned away, and the n-th time no sooner than pauses that double allow. */
+  async function isTurnedAwaySlowly(said: readonly Said[], times: number): Promise<void> {
+    const away = () => said.filter(({ text }) => text.startsWith("the bus refuses this node's credential"));
+    await until(() => away().length >= times, { withinMs: 20_000, what: `${times} attempts, each said` });
+    const [first, last] = [away()[0]?.atMs ?? 0, away()[times - 1]?.atMs ?? 0];
+    // Half of each pause is chance: from the second on they are at least 50, 100, 200, … ms.
+    expect(last - first).toBeGreaterThan(50 * (2 ** (times - 1) - 1) * 0.9);
+    expect(said.some(({ text }) => text === 'cannot connect to the bus')).toBe(false);
+  }
+
+  test('[C79] a wrong one: it says that it is refused, and tries ever more slowly; nothing else gets through', async () => {
+    const { prepared } = await bus.account(nodeAccount(victim, { meshAccount: bus.identity.accounts.mesh }));
+    const { host, said, end } = keep(prepared.userJwt, makeSeed('user'));
+    await isTurnedAwaySlowly(said, 6);
+    expect(await host.fetch()).toEqual({ kind: 'away' });
+    expect(await host.report(reportOf(victim, 1))).toBe(false);
+    await end();
   });
 
-  async function declare(): Promise<void> {
-    number += 1;
-    const last = await lastDeclaration(bus.mesh, victim);
-    await publishDeclaration(bus.mesh, envelopeOf(victim, number), last?.sequence ?? 0);
-    announceChanged(bus.mesh, victim);
-  }
-  const onNewest = () =>
-    until(() => acted.at(-1) === number, { withinMs: statedMs, what: `the node to act on declaration ${number}` });
-  const meshBack = () =>
-    until(async () => bus.mesh.isConnected() && (await lastDeclaration(bus.mesh, victim).catch(() => 'no')) !== 'no', {
-      withinMs: 20_000,
-      what: 'MESH to be back',
-    });
-  /** What was declared while it was away: of several only the newest is acted on, and once. */
-  async function onceOnTheNewest(before: number): Promise<void> {
-    await onNewest();
-    expect(acted.filter((each) => each === number)).toHaveLength(1);
-    expect(acted).toEqual([...acted].toSorted((a, b) => a - b));
-    expect(acted.length).toBeGreaterThan(before);
-  }
-
-  test('[C76] the server is killed and starts: the node acts on what is newest within the stated time, once', async () => {
-    const before = acted.length;
-    await bus.kill();
-    await bus.start();
-    await meshBack();
-    await declare();
-    await onceOnTheNewest(before);
-  }, 40_000);
-
-  test('[C76] the network is cut meanwhile: of three changes only the newest is acted on', async () => {
-    const before = acted.length;
-    wire.cut();
-    for (let times = 0; times < 3; times += 1) await declare();
-    wire.mend();
-    await onceOnTheNewest(before);
-    expect(acted.slice(before)).toEqual([number]);
-  }, 40_000);
-
-  test('[C76] the stream is deleted and made again: the next declaration reaches the node as ever', async () => {
-    const before = acted.length;
-    const manager = await bus.mesh.nats.jetstreamManager({ checkAPI: false });
-    await manager.streams.delete(declarationsStream);
-    announceChanged(bus.mesh, victim);
-    await ensureStreams(bus.mesh);
-    await declare();
-    await onceOnTheNewest(before);
-  }, 40_000);
-
-  test('[C76] everything is purged while it is away: nothing is acted on, and what comes after is', async () => {
-    wire.cut();
-    const manager = await bus.mesh.nats.jetstreamManager({ checkAPI: false });
-    await manager.streams.purge(declarationsStream);
-    const before = acted.length;
-    wire.mend();
-    await until(async () => (await host.fetch()).kind === 'none', { withinMs: statedMs, what: 'an empty answer' });
-    expect(acted).toHaveLength(before);
-    await declare();
-    await onceOnTheNewest(before);
-  }, 40_000);
-
-  test('[C79] its right is taken while it is connected: it says that it cannot report, at once, and keeps trying slowly', async () => {
-    expect(await host.report(reportOf(victim, 1))).toBe(true);
-    await revokeAccount(bus.system, bus.identity, account);
+  test('[C79] its right is taken while it is connected: it says that it cannot report, at once, and tries ever more slowly', async () => {
+    const shape = nodeAccount(victim, { meshAccount: bus.identity.accounts.mesh });
+    const { prepared, credential } = await bus.account(shape);
+    const { host, said, end } = keep(prepared.userJwt, credential.seed);
+    await until(() => host.report(reportOf(victim, 1)), { withinMs: 10_000, what: 'a report to be taken' });
+    await revokeAccount(bus.system, bus.identity, prepared.accountKey);
     await until(async () => (await host.fetch()).kind === 'away', { withinMs: 10_000, what: 'it to be away' });
     const startedAt = performance.now();
     expect(await host.report(reportOf(victim, 2))).toBe(false);
     expect(performance.now() - startedAt).toBeLessThan(1_000);
-    await expect(bus.connect('n1', { jwt: 'x', seed: makeSeed('user'), inbox: '_INBOX_x' })).rejects.toThrow(
-      /Authorization/i,
-    );
+    await isTurnedAwaySlowly(said, 5);
+    await end();
   }, 30_000);
 });

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { clientAccount, nodeAccount, seatAccount, tokenAccount } from '../../src/bus/accounts.ts';
 import { lookUpAccount, prepareAccount, pushAccount, revokeAccount } from '../../src/bus/claims.ts';
-import { connectBus, reconnectDelayMs, type BusStatus } from '../../src/bus/connection.ts';
+import { connectBus, reconnectDelayMs, reconnectPauses, type BusStatus } from '../../src/bus/connection.ts';
 import {
   loadBusIdentity,
   meshCredential,
@@ -213,5 +213,23 @@ describe('reconnecting', () => {
     expect([1, 2, 3, 4].map(least)).toEqual([50, 100, 200, 400]);
     expect([1, 2, 3, 4].map(most)).toEqual([100, 200, 400, 800]);
     expect([8, 50, 5_000].map(most)).toEqual([10_000, 10_000, 10_000]);
+  });
+
+  test('[D15] [C76] a pause stays as long as it is while it is waited for, and begins short again after a connection', () => {
+    let nowMs = 0;
+    const pauses = reconnectPauses(
+      () => nowMs,
+      () => 1,
+    );
+    const attempts: number[] = [];
+    // As the client does it: what is left of the pause is waited in pieces, and it is asked again after each.
+    for (; attempts.length < 8; nowMs += 10) if (pauses.untilNext() === 0) attempts.push(nowMs);
+    expect(attempts.slice(1).map((at, n) => at - (attempts[n] ?? 0))).toEqual([
+      100, 200, 400, 800, 1_600, 3_200, 6_400,
+    ]);
+    nowMs += 60_000;
+    expect(pauses.untilNext()).toBe(0);
+    pauses.begin();
+    expect(pauses.untilNext()).toBe(100);
   });
 });

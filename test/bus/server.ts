@@ -34,7 +34,8 @@ export type TestBus = {
     shape: AccountShape,
     expiresAt?: Date,
   ): Promise<{ readonly prepared: PreparedAccount; readonly credential: BusCredential }>;
-  kill(): Promise<void>;
+  /** Ends the server, by SIGKILL unless told to by another signal. */
+  kill(signal?: NodeJS.Signals): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
 };
@@ -89,10 +90,10 @@ export async function startBus(opening: MeshOpening = {}, { jetStream = true } =
       };
       await until(probe, { withinMs: 20_000, what: 'nats-server to answer' });
     },
-    async kill() {
+    async kill(signal: NodeJS.Signals = 'SIGKILL') {
       if (server === undefined || server.exitCode !== null || server.signalCode !== null) return;
       const ended = once(server, 'exit');
-      server.kill('SIGKILL');
+      server.kill(signal);
       await ended;
     },
     async stop() {
