@@ -1,6 +1,6 @@
 /** Reports (U17): a node publishes its own and is told that it is kept; the controller takes each, and acknowledges what is recorded. */
 import { setTimeout as wait } from 'node:timers/promises';
-import type { ConsumerMessages, JsMsg } from 'nats';
+import { millis, type ConsumerMessages, type JsMsg } from 'nats';
 import { report as reportSchema, type Report } from '../domain/report/report.ts';
 import type { BusConnection } from './connection.ts';
 import { BusFault, busFault } from './faults.ts';
@@ -14,6 +14,8 @@ const batch = 128;
 const waitForReportsMs = 30_000;
 const retryFirstMs = 250;
 const retryMostMs = 30_000;
+/** Whatever keeps a report from being recorded for so long may be the controller itself: another is let try. */
+const inHandMostMs = 60_000;
 
 /**
  * A node's report, kept by the stream when this answers. No message id goes with it: another writer of the stream could
@@ -74,14 +76,17 @@ async function takeAll(
   stopping: AbortSignal,
 ): Promise<void> {
   for (let faults = 0; !state.stopped && !mesh.nats.isClosed();) {
+    let hand: Hand | undefined;
     try {
       const consumer = await mesh.nats.jetstream({ checkAPI: false }).consumers.get(reportsStream, reportsConsumer);
+      const { config } = await consumer.info(true);
+      hand = takeInHand(mesh, Math.max(100, millis(config.ack_wait ?? 0) / 3));
       while (!state.stopped) {
         const messages = await consumer.fetch({ max_messages: batch, expires: waitForReportsMs });
         state.current = messages;
         // Stopped between the two: nobody else would end this request before it expires.
         if (state.stopped) messages.stop();
-        await takeAsTheyCome(messages, by, state);
+        await takeAsTheyCome(messages, by, state, hand);
         if (state.stopped) return;
         faults = 0;
       }
@@ -90,14 +95,39 @@ async function takeAll(
       by.onFault?.(busFault(`${reportsStream}/${reportsConsumer}`, cause));
       // Stopped while it waits: the loop's condition sees it.
       await wait(retryDelayMs((faults += 1)), undefined, { signal: stopping }).catch(() => undefined);
+    } finally {
+      hand?.close();
     }
   }
 }
 
 const retryDelayMs = (times: number): number => Math.min(retryMostMs, retryFirstMs * 2 ** (times - 1));
 
+type Hand = { add(message: JsMsg): void; close(): void };
+
+/**
+ * What was given to this controller and is not settled yet. Every `everyMs` it says of each that it is still at work, so
+ * that the server need not wait long before it gives a dead one's to the next.
+ */
+function takeInHand(mesh: BusConnection, everyMs: number): Hand {
+  const since = new Map<JsMsg, number>();
+  const timer = setInterval(() => {
+    if (mesh.nats.isClosed()) return;
+    for (const [message, at] of since) {
+      if (message.didAck || performance.now() - at > inHandMostMs) since.delete(message);
+      else message.working();
+    }
+  }, everyMs);
+  return { add: (message) => void since.set(message, performance.now()), close: () => clearInterval(timer) };
+}
+
 /** Takes all that waits, again and again: the first at once, and with the next all that came meanwhile. */
-async function takeAsTheyCome(messages: ConsumerMessages, by: ReportsRead, state: { stopped: boolean }): Promise<void> {
+async function takeAsTheyCome(
+  messages: ConsumerMessages,
+  by: ReportsRead,
+  state: { stopped: boolean },
+  hand: Hand,
+): Promise<void> {
   let waiting: JsMsg[] = [];
   const takeWaiting = async (): Promise<void> => {
     while (waiting.length > 0 && !state.stopped) {
@@ -110,6 +140,7 @@ async function takeAsTheyCome(messages: ConsumerMessages, by: ReportsRead, state
   let isTaking = false;
   for await (const message of messages) {
     waiting.push(message);
+    hand.add(message);
     if (isTaking) continue;
     isTaking = true;
     taking = takeWaiting().finally(() => (isTaking = false));

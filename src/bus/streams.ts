@@ -36,7 +36,9 @@ export const reportsKept = 100;
 /** The shortest that the server takes; 0 would mean two minutes. */
 const duplicateWindow = nanos(100);
 const nameInUse = 10_058;
-const ackWaitMs = 30_000;
+const consumerExists = 10_148;
+/** How long a controller that was killed keeps the reports it had in hand from the next one. A living one says in time that it still has them. */
+const ackWaitMs = 5_000;
 
 type Stream = Partial<StreamConfig> & Pick<StreamConfig, 'name'>;
 
@@ -77,19 +79,26 @@ export async function ensureStreams(mesh: BusConnection): Promise<void> {
   const manager = await managerOf(mesh);
   await ensureStream(manager, declarations);
   await ensureStream(manager, reports);
-  await manager.consumers
-    .add(reportsStream, {
+  await ensureConsumer(manager);
+}
+
+async function ensureConsumer(manager: JetStreamManager): Promise<void> {
+  // For ever: a report is recorded or kept aside as unreadable, never given up.
+  const mayChange = { ack_wait: nanos(ackWaitMs), max_deliver: -1, max_ack_pending: 1024 };
+  try {
+    await manager.consumers.add(reportsStream, {
+      ...mayChange,
       durable_name: reportsConsumer,
       ack_policy: AckPolicy.Explicit,
       deliver_policy: DeliverPolicy.All,
-      ack_wait: nanos(ackWaitMs),
-      // For ever: a report is recorded or kept aside as unreadable, never given up.
-      max_deliver: -1,
-      max_ack_pending: 1024,
-    })
-    .catch((cause: unknown) => {
-      throw busFault(`${reportsStream}/${reportsConsumer}`, cause);
     });
+  } catch (cause) {
+    // The same again is accepted; this means that it is there in another shape.
+    if (refusalCode(cause) !== consumerExists) throw busFault(`${reportsStream}/${reportsConsumer}`, cause);
+    await manager.consumers.update(reportsStream, reportsConsumer, mayChange).catch((again: unknown) => {
+      throw busFault(`${reportsStream}/${reportsConsumer}`, again);
+    });
+  }
 }
 
 /**

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { nanos } from 'nats';
 import { nodeAccount } from '../../src/bus/accounts.ts';
 import { openBucket } from '../../src/bus/buckets.ts';
 import type { BusConnection } from '../../src/bus/connection.ts';
 import { lastDeclaration, publishDeclaration } from '../../src/bus/declarations.ts';
 import type { Unreadable } from '../../src/bus/messages.ts';
+import { meshCredential } from '../../src/bus/identity.ts';
 import { announceReported, onReported, type Reported } from '../../src/bus/reported.ts';
 import { consumeReports, publishReport } from '../../src/bus/reports.ts';
 import { ensureBucket, ensureStreams, reportLimitBytes, reportsKept } from '../../src/bus/streams.ts';
@@ -199,6 +201,57 @@ describe('reports', () => {
     await publishReport(host, reportOf(anvil, 1_001));
     await until(() => seen.includes(1_001), { withinMs: 5_000, what: 'the report after, soon' });
     await consuming.stop();
+  });
+
+  describe('in the hand of a controller', () => {
+    const consumerHas = async () => {
+      const manager = await bus.mesh.nats.jetstreamManager({ checkAPI: false });
+      return (await manager.consumers.info(reportsStream, reportsConsumer)).config.ack_wait;
+    };
+    const waitsFor = async (ms: number): Promise<void> => {
+      const manager = await bus.mesh.nats.jetstreamManager({ checkAPI: false });
+      await manager.consumers.update(reportsStream, reportsConsumer, { ack_wait: nanos(ms) });
+    };
+
+    test('[A1.2] [D20] that was killed: the next one has them after five seconds, whatever an older version had waited', async () => {
+      await waitsFor(30_000);
+      await ensureStreams(bus.mesh);
+      expect(await consumerHas()).toBe(nanos(5_000));
+      await publishReport(host, reportOf(anvil, 2_000));
+      const doomed = await bus.connect('doomed', await meshCredential(bus.identity));
+      const consumer = await doomed.nats.jetstream({ checkAPI: false }).consumers.get(reportsStream, reportsConsumer);
+      const taken = await consumer.next();
+      expect(taken).not.toBeNull();
+      await doomed.close();
+      const from = performance.now();
+      const got = await take(({ reports }) => reports.length === 1);
+      expect(got.reports).toEqual([reportOf(anvil, 2_000)]);
+      expect(performance.now() - from).toBeLessThan(9_000);
+    }, 30_000);
+
+    test('[D20] that takes longer to record them than the server waits: nobody is given them meanwhile', async () => {
+      await waitsFor(600);
+      for (const sequence of [3_000, 3_001, 3_002]) await publishReport(host, reportOf(anvil, sequence));
+      const seen: number[] = [];
+      const consuming = consumeReports(bus.mesh, {
+        onReports: async (reports) => {
+          seen.push(...reports.map(({ sequence }) => sequence));
+          const others = await bus.mesh.nats
+            .jetstream({ checkAPI: false })
+            .consumers.get(reportsStream, reportsConsumer);
+          // Another controller asks for three times as long as the server waits for a word, and gets nothing.
+          expect(await others.next({ expires: 1_800 })).toBeNull();
+        },
+        onUnreadable: async () => undefined,
+      });
+      await until(async () => seen.includes(3_002) && (await pending()) === 0, {
+        withinMs: 20_000,
+        what: 'all recorded',
+      });
+      await consuming.stop();
+      expect(seen).toEqual([3_000, 3_001, 3_002]);
+      await ensureStreams(bus.mesh);
+    }, 30_000);
   });
 
   test('[D15] a report while the server is away is a timeout, told in time, and the connection goes on', async () => {
