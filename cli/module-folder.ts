@@ -4,7 +4,7 @@ import path from 'node:path';
 
 import { fileLimitBytes } from '../src/domain/manifest/check.ts';
 import { filesNeeded, type Manifest } from '../src/domain/manifest/manifest.ts';
-import { parseManifest } from '../src/domain/manifest/parse-manifest.ts';
+import { parseManifest, readTemplates } from '../src/domain/manifest/parse-manifest.ts';
 import { refuseUnbuilt } from '../src/domain/manifest/unbuilt.ts';
 import { isRefusal, type Refusal } from '../src/domain/refusal/refusal.ts';
 import type { CatalogueModule } from '../src/domain/resolution/inventory.ts';
@@ -36,7 +36,9 @@ export async function describedIn(given: string): Promise<CatalogueModule | Refu
   const manifest = parseManifest(text.value, file);
   if (isRefusal(manifest)) return withLines(manifest, text, file);
   const files = await readFiles(manifest, path.dirname(file));
-  return isRefusal(files) ? files : { manifest, files };
+  if (isRefusal(files)) return files;
+  const read = readTemplates(manifest, files, file);
+  return isRefusal(read) ? withLines(read, text, file) : { manifest: read, files };
 }
 
 /** Whether a folder is one module's, and no catalogue of several. */

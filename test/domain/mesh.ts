@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { PairKey, PairSecret, OwnSecret, Stage } from '../../src/domain/credential/credential.ts';
 import { compose, type Composition } from '../../src/domain/declaration/compose.ts';
-import { parseManifest } from '../../src/domain/manifest/parse-manifest.ts';
+import { parseManifest, readTemplates } from '../../src/domain/manifest/parse-manifest.ts';
 import { isRefusal, type Refusal } from '../../src/domain/refusal/refusal.ts';
 import type { CatalogueModule, Inventory, NodeFacts, Pin, PortRow } from '../../src/domain/resolution/inventory.ts';
 import { resolve, type ResolvedNode, type Resolution } from '../../src/domain/resolution/resolve.ts';
@@ -17,7 +17,8 @@ export function at(text: string): Placed {
 }
 
 export function module(name: string, part: object = {}, files: CatalogueModule['files'] = new Map()): CatalogueModule {
-  const manifest = parseManifest({ module: name, version: '1', ...part }, name);
+  const parsed = parseManifest({ module: name, version: '1', ...part }, name);
+  const manifest = isRefusal(parsed) ? parsed : readTemplates(parsed, files, name);
   if (isRefusal(manifest)) throw new Error(manifest.what);
   return { manifest, files };
 }

@@ -1,6 +1,5 @@
-import type { SecretForm } from '../declaration/declaration.ts';
 import type { PairKey } from './credential.ts';
-import { overlaps } from './overlaps.ts';
+import { overlaps, type CredentialForm } from './overlaps.ts';
 
 /** What a credential is called on its provider (S9). Each is at most 63 bytes, which is where servers cut names off in silence. */
 export type Logins = {
@@ -25,7 +24,7 @@ const hashLength = 16;
 export function loginsOf(
   key: Pick<PairKey, 'consumerNode' | 'consumerModule' | 'local'>,
   generation: number,
-  form: SecretForm,
+  form: CredentialForm,
   hash: (text: string) => string,
 ): Logins {
   const fullName = consumerName(key);

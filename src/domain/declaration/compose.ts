@@ -10,6 +10,7 @@ import type { NodeName } from '../words/names.ts';
 import { canonicalJson } from './canonical.ts';
 import { declarationLimitBytes, type Declaration } from './declaration.ts';
 import { emitConsumed, together, type Emission, type Emitting } from './emit-credentials.ts';
+import { emitFilled } from './emit-filled.ts';
 import { emitGrants, statusFile } from './emit-grants.ts';
 import { emitFiles, emitProcesses, type Emitted } from './emit-module.ts';
 import { areStill, watching, type Reads, type ResolutionLookup } from './reads.ts';
@@ -105,7 +106,7 @@ function emit(emitting: Emitting, resolved: ResolvedNode): Emission {
     const known = present(index.modules.get(module), `module ${module} of a resolved node`);
     const placed = { node: resolved.node, module };
     return [
-      { emitted: emitFiles(known), refusals: [], wouldMake: [] },
+      { emitted: [...emitFiles(known), ...emitFilled(emitting, resolved, known)], refusals: [], wouldMake: [] },
       { ...emitProcesses(known, placed, index.ports(placed)), wouldMake: [] },
       emitGrants(emitting, resolved.node, module, known.manifest.provides),
     ];

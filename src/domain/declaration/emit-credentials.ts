@@ -29,6 +29,7 @@ export function emitNeed(emitting: Emitting, need: Need): Emission {
   const judged = pairToMake(index, resolution, need);
   if (isRefusal(judged)) return { ...nothing, refusals: [judged] };
   if (judged !== undefined) return { ...nothing, wouldMake: [judged] };
+  if (!('file' in need)) return nothing;
   const current = present(currentPair(index, need.key), 'a credential that need not be made');
   const facts = need.form === 'password' ? undefined : accessFacts(emitting, need, current.generation);
   if (isRefusal(facts)) return { ...nothing, refusals: [facts] };

@@ -1,5 +1,6 @@
 /** What a module's own manifest puts on a node: directories, files, processes. */
 import type { ManifestResource } from '../manifest/manifest.ts';
+import { templatesOf, type Template } from '../manifest/templates.ts';
 import type { Refusal } from '../refusal/refusal.ts';
 import type { CatalogueModule, PortRow } from '../resolution/inventory.ts';
 import { present } from '../words/invariant.ts';
@@ -20,6 +21,18 @@ export function resourceId(module: ModuleName, kind: Resource['kind'], pathOrNam
   return `${module}/${kind}${pathOrName.startsWith('/') ? '' : '/'}${pathOrName}`;
 }
 
+// Which files are templates is the same on every node.
+const templates = new WeakMap<CatalogueModule, readonly Template[]>();
+
+/** The module's files with placeholders in them. */
+export function templatesIn(module: CatalogueModule): readonly Template[] {
+  const known = templates.get(module);
+  if (known !== undefined) return known;
+  const found = templatesOf(module.manifest, module.files);
+  templates.set(module, found);
+  return found;
+}
+
 // A module's directories and files are the same on every node, so they are put into words once.
 const everywhere = new WeakMap<CatalogueModule, readonly Emitted[]>();
 
@@ -38,7 +51,8 @@ function filesOf(module: CatalogueModule, item: ManifestResource): readonly Emit
     const { owner, ...rest } = item;
     return [emitted({ ...rest, ...given('owner', owner), id: resourceId(name, 'directory', item.path), module: name })];
   }
-  if (item.kind !== 'file') return [];
+  // A template is filled with what is only so on one node: `emit-filled.ts`.
+  if (item.kind !== 'file' || templatesIn(module).some((template) => template.item === item)) return [];
   const taken =
     item.from === undefined ? undefined : present(module.files.get(item.from), `${item.from} of module ${name}`);
   return [

@@ -4,7 +4,7 @@
  * What a person writes is `written.ts`; `parse-manifest.ts` turns one into the other and judges it as a whole.
  */
 import { z } from 'zod';
-import { mode, nodePath, secretForm, unknownFiles } from '../declaration/declaration.ts';
+import { fileFormat, mode, nodePath, secretForm, unknownFiles } from '../declaration/declaration.ts';
 import { localName, moduleName, partName, provisionName } from '../words/names.ts';
 
 export const portNumber = z.int().min(1).max(65535);
@@ -31,6 +31,12 @@ const secretDelivery = z.strictObject({
   as: secretForm,
   owner: z.string().optional(),
 });
+/** A credential that only files with placeholders hold. Nobody writes it: it is read out of those files (`templates.ts`). */
+const filledCredential = z.strictObject({
+  requirement: provisionName,
+  local: localName.optional(),
+  as: z.enum(['filled', 'filled-password']),
+});
 const ownedFile = { file: nodePath, owner: z.string().optional() };
 const placed = { path: nodePath, owner: z.string().optional() };
 
@@ -42,7 +48,7 @@ export const fileItem = z.strictObject({
   mode: mode.optional(),
   content: z.string().optional(),
   from: z.string().optional(),
-  format: z.enum(['json', 'yaml', 'env', 'ini', 'raw']),
+  format: fileFormat,
 });
 export const archiveItem = z.strictObject({
   kind: z.literal('archive'),
@@ -107,6 +113,7 @@ export const manifest = z.strictObject({
   provides: z.array(provides),
   listens: z.array(listens),
   secrets: z.array(secretDelivery),
+  filled: z.array(filledCredential).default([]),
   binds: z.array(z.strictObject({ requirement: provisionName, ...ownedFile })),
   holds: z.array(z.strictObject({ name: partName, ...ownedFile })),
   routes: z.array(z.strictObject({ label: z.string().optional(), name: z.string().optional(), listens: partName })),
@@ -137,6 +144,7 @@ export const manifest = z.strictObject({
 });
 export type Manifest = z.infer<typeof manifest>;
 export type SecretDelivery = z.infer<typeof secretDelivery>;
+export type FilledCredential = z.infer<typeof filledCredential>;
 export type Provides = z.infer<typeof provides>;
 export type Listens = z.infer<typeof listens>;
 export type ManifestResource = z.infer<typeof manifestResource>;

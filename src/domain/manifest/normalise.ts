@@ -31,6 +31,7 @@ export function normalise(written: WrittenManifest): Manifest {
     provides: (written.provides ?? []).map(provides),
     listens: Object.entries(written.listens ?? {}).map(listens),
     secrets: Object.entries(written.secrets ?? {}).flatMap(deliveries),
+    filled: [],
     binds: Object.entries(written.binds ?? {}).map(([name, to]) => ({
       requirement: provisionName.parse(name),
       ...landing(to),

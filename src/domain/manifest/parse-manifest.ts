@@ -3,6 +3,7 @@ import { check, declaredPaths, pathClashes } from './check.ts';
 import { faultsOf, type Fault } from './faults.ts';
 import type { Manifest } from './manifest.ts';
 import { normalise } from './normalise.ts';
+import { templateFaults, withFilled } from './templates.ts';
 import { writtenManifest } from './written.ts';
 
 /**
@@ -25,6 +26,19 @@ export function parseManifest(value: unknown, file: string): Manifest | Refusal 
     next: ['give each its own path, then run the command again'],
     facts: { file, faults: clashes },
   };
+}
+
+/**
+ * The manifest with what its files say: the credentials that their placeholders ask for. Refused as `manifest-invalid` for
+ * placeholders that are malformed, name what the module has not, or put a credential where others can read it.
+ */
+export function readTemplates(
+  manifest: Manifest,
+  files: Parameters<typeof withFilled>[1],
+  file: string,
+): Manifest | Refusal {
+  const faults = templateFaults(manifest, files);
+  return faults.length > 0 ? invalid(file, faults) : withFilled(manifest, files);
 }
 
 function invalid(file: string, faults: readonly Fault[]): Refusal {

@@ -3,9 +3,10 @@
  * only learns what every node offers; bindings are made in the second, and credentials fan out after it, in one place (M7).
  */
 import { pairPath, type OwnKey, type PairKey } from '../credential/credential.ts';
+import type { FilledForm } from '../credential/overlaps.ts';
 import type { SecretForm } from '../declaration/declaration.ts';
 import { isRefusal, type Refusal } from '../refusal/refusal.ts';
-import type { ModuleName, NodeName, Placed, ProvisionName } from '../words/names.ts';
+import type { LocalName, ModuleName, NodeName, Placed, ProvisionName } from '../words/names.ts';
 import { bind, offersIt, type Offers } from './bind.ts';
 import { indexOf, type InventoryIndex } from './inventory-index.ts';
 import type { Inventory } from './inventory.ts';
@@ -14,8 +15,10 @@ import { walk, type ResolvedModule, type Walk } from './walk.ts';
 
 /** A mesh-scoped requirement matched to its provider. */
 export type Binding = { readonly consumer: Placed; readonly provision: ProvisionName; readonly provider: Placed };
-/** One credential that a consumer needs (M7): for whom, in which form, into which file. */
-export type Need = { readonly key: PairKey; readonly form: SecretForm; readonly file: string; readonly owner?: string };
+/** One credential that a consumer needs (M7): for whom, and in which form into which file, or in files that placeholders fill. */
+export type Need = { readonly key: PairKey } & (
+  { readonly form: SecretForm; readonly file: string; readonly owner?: string } | { readonly form: FilledForm }
+);
 /** One own secret that a module on the node holds (S10). */
 export type Hold = { readonly key: OwnKey; readonly file: string; readonly owner?: string };
 
@@ -124,23 +127,30 @@ function resolveAnew(
 
 /** M7: the one place where credentials come from: one need per provision, consumer module and local. */
 function fanOut(index: InventoryIndex, bindings: readonly Binding[]): readonly Need[] {
-  return bindings.flatMap(({ consumer, provision, provider }) =>
-    (index.modules.get(consumer.module)?.manifest.secrets ?? [])
-      .filter((delivery) => delivery.requirement === provision)
-      .map(({ local, file, as, owner }) => ({
-        key: {
-          provision,
-          providerNode: provider.node,
-          providerModule: provider.module,
-          consumerNode: consumer.node,
-          consumerModule: consumer.module,
-          ...(local === undefined ? {} : { local }),
-        },
-        form: as,
-        file,
-        ...(owner === undefined ? {} : { owner }),
-      })),
-  );
+  return bindings.flatMap(({ consumer, provision, provider }): readonly Need[] => {
+    const manifest = index.modules.get(consumer.module)?.manifest;
+    const keyOf = (local: LocalName | undefined): PairKey => ({
+      provision,
+      providerNode: provider.node,
+      providerModule: provider.module,
+      consumerNode: consumer.node,
+      consumerModule: consumer.module,
+      ...(local === undefined ? {} : { local }),
+    });
+    return [
+      ...(manifest?.secrets ?? [])
+        .filter((delivery) => delivery.requirement === provision)
+        .map(({ local, file, as, owner }) => ({
+          key: keyOf(local),
+          form: as,
+          file,
+          ...(owner === undefined ? {} : { owner }),
+        })),
+      ...(manifest?.filled ?? [])
+        .filter((credential) => credential.requirement === provision)
+        .map(({ local, as }) => ({ key: keyOf(local), form: as })),
+    ];
+  });
 }
 
 function ungranted(index: InventoryIndex, { key }: Need): readonly Refusal[] {

@@ -183,7 +183,7 @@ describe('credentials', () => {
     expect(
       resolve(two)
         .asked.get(nodeName.parse('beta'))
-        ?.map((need) => [pairPath(need.key), need.form, need.file]),
+        ?.map((need) => [pairPath(need.key), need.form, 'file' in need ? need.file : undefined]),
     ).toEqual([
       ['beta/postgres-database/alpha/notes/app', 'json', '/a'],
       ['beta/postgres-database/alpha/notes/reports', 'url', '/b'],
