@@ -103,7 +103,13 @@ async function takeAll(
 
 const retryDelayMs = (times: number): number => Math.min(retryMostMs, retryFirstMs * 2 ** (times - 1));
 
-type Hand = { add(message: JsMsg): void; close(): void };
+type Hand = {
+  add(message: JsMsg): void;
+  ack(message: JsMsg): void;
+  /** It comes again, after `delayMs` where that is given. */
+  giveBack(message: JsMsg, delayMs?: number): void;
+  close(): void;
+};
 
 /**
  * What was given to this controller and is not settled yet. Every `everyMs` it says of each that it is still at work, so
@@ -114,11 +120,22 @@ function takeInHand(mesh: BusConnection, everyMs: number): Hand {
   const timer = setInterval(() => {
     if (mesh.nats.isClosed()) return;
     for (const [message, at] of since) {
-      if (message.didAck || performance.now() - at > inHandMostMs) since.delete(message);
+      if (performance.now() - at > inHandMostMs) since.delete(message);
       else message.working();
     }
   }, everyMs);
-  return { add: (message) => void since.set(message, performance.now()), close: () => clearInterval(timer) };
+  return {
+    add: (message) => void since.set(message, performance.now()),
+    ack(message) {
+      since.delete(message);
+      message.ack();
+    },
+    giveBack(message, delayMs) {
+      since.delete(message);
+      message.nak(delayMs);
+    },
+    close: () => clearInterval(timer),
+  };
 }
 
 /** Takes all that waits, again and again: the first at once, and with the next all that came meanwhile. */
@@ -133,7 +150,7 @@ async function takeAsTheyCome(
     while (waiting.length > 0 && !state.stopped) {
       const together = waiting;
       waiting = [];
-      await take(together, by);
+      await take(together, by, hand);
     }
   };
   let taking = Promise.resolve();
@@ -147,23 +164,23 @@ async function takeAsTheyCome(
   }
   await taking;
   // Stopped: another controller need not wait until they are given up here.
-  for (const message of waiting) message.nak();
+  for (const message of waiting) hand.giveBack(message);
 }
 
 type Taken = { readonly message: JsMsg; readonly report: Report };
 
-async function take(messages: readonly JsMsg[], by: ReportsRead): Promise<void> {
+async function take(messages: readonly JsMsg[], by: ReportsRead, hand: Hand): Promise<void> {
   const reports: Taken[] = [];
   for (const message of messages) {
     const found = reportIn(message);
-    if ('reason' in found) await settled(message, by, () => by.onUnreadable(found));
+    if ('reason' in found) await settled(message, by, hand, () => by.onUnreadable(found));
     else reports.push({ message, report: found });
   }
   if (reports.length > 1 && (await areRecorded(reports, by))) {
-    for (const { message } of reports) message.ack();
+    for (const { message } of reports) hand.ack(message);
     return;
   }
-  for (const { message, report } of reports) await settled(message, by, () => by.onReports([report]));
+  for (const { message, report } of reports) await settled(message, by, hand, () => by.onReports([report]));
 }
 
 /** One that cannot be recorded must not hold up the others: then each is tried alone, and its fault is told there. */
@@ -176,15 +193,15 @@ async function areRecorded(reports: readonly Taken[], by: ReportsRead): Promise<
   }
 }
 
-async function settled(message: JsMsg, by: ReportsRead, work: () => Promise<void>): Promise<void> {
+async function settled(message: JsMsg, by: ReportsRead, hand: Hand, work: () => Promise<void>): Promise<void> {
   try {
     await work();
   } catch (fault) {
     by.onFault?.(fault);
-    message.nak(retryDelayMs(message.info.deliveryCount));
+    hand.giveBack(message, retryDelayMs(message.info.deliveryCount));
     return;
   }
-  message.ack();
+  hand.ack(message);
 }
 
 function reportIn(message: JsMsg): Report | Unreadable {
