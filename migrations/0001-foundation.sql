@@ -216,8 +216,6 @@ create table mesh.reports (
   refusal        jsonb,
   drift          jsonb not null default '[]',
   kept           jsonb not null default '[]',
-  -- The node goes on with what it accepted, and the bus holds nothing for it any more (C76).
-  declaration_gone boolean not null default false,
   interval_ms    int not null,
   stamped_at     text not null,
   -- By the controller's clock.

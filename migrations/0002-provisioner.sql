@@ -1,4 +1,8 @@
 -- The provisioner: its client's account on each node, who holds a seat, what was built, and who is told of events.
+-- And what a report says of a declaration that the bus has lost.
+
+-- The node goes on with what it accepted, and the bus holds nothing for it any more (C76).
+alter table mesh.reports add column declaration_gone boolean not null default false;
 
 -- The public key of the bus user that the node's provisioner client is; absent on a node that joined without one.
 alter table mesh.nodes add column client_key text unique;
