@@ -28,6 +28,24 @@ export async function transaction<T>(pool: pg.Pool, begin: string, work: (query:
   });
 }
 
+/**
+ * One repeatable-read snapshot, in which nothing is written. Its end is sent and not waited for: there is nothing in it that could
+ * fail but the connection, and whoever is lent that next is told so.
+ */
+export async function snapshot<T>(pool: pg.Pool, look: (query: Query) => Promise<T>): Promise<T> {
+  return withClient(pool, async (client) => {
+    const begun = client.query('begin isolation level repeatable read, read only');
+    begun.catch(() => {});
+    try {
+      const answer = await look(queryOf(client));
+      await begun;
+      return answer;
+    } finally {
+      client.query('commit').catch(() => {});
+    }
+  });
+}
+
 /** Runs `change` again, from the start, as long as another transaction is in its way; answers its own fault at once. */
 export async function untilUndisturbed<T>(change: () => Promise<T>): Promise<T> {
   for (let attempt = 1; ; attempt += 1) {
@@ -53,15 +71,16 @@ export async function numberedSnapshot<T>(
 ): Promise<T> {
   return withClient(pool, async (client) => {
     try {
-      await client.query('select pg_advisory_lock($1)', [numberLock]);
-      const [, { rows }] = await Promise.all([
+      // Sent in a row, answered in a row: each waits for the one before, and the first for the lock.
+      const [, , { rows }] = await Promise.all([
+        client.query('select pg_advisory_lock($1)', [numberLock]),
         client.query('begin isolation level repeatable read'),
         client.query<{ number: string }>(`select nextval('mesh.declaration_number') as number`),
         client.query('select pg_advisory_unlock($1)', [numberLock]),
         client.query('set transaction read only'),
       ]);
       const answer = await look(queryOf(client), Number(rows[0]?.number));
-      await client.query('commit');
+      client.query('commit').catch(() => {});
       return answer;
     } catch (cause) {
       // A fault of another kind, with which the connection ends, and with that the lock and the transaction, wherever it was.
