@@ -40,6 +40,7 @@ export async function findCapabilities(where: Partial<Looking> = {}): Promise<re
   };
   return Promise.all([
     found('architecture', architecture),
+    found('caddy', () => caddy(looking.folders)),
     found('container-runtime', () => containerRuntime(looking.sockets)),
     found('firewall', () => firewall(looking.folders)),
     found('memory', memory),
@@ -133,6 +134,19 @@ const failedProgram = z.object({ stderr: z.string().min(1) });
 function ownWords(error: unknown): string {
   const said = failedProgram.safeParse(error);
   return said.success ? said.data.stderr.trim() : errorChain(error);
+}
+
+/** A web server that other modules' names are reached by; the module that runs it brings no program of its own. */
+async function caddy(folders: readonly string[]): Promise<Detail> {
+  const program = await programIn(folders, 'caddy');
+  if (program === undefined)
+    throw new Error(`no program caddy in ${folders.join(', ')}; Debian has it as the package caddy`);
+  try {
+    const { stdout } = await run(program, ['version'], { timeout: withinMs, env: {} });
+    return { path: program, version: stdout.trim().split(/\s/)[0] ?? '' };
+  } catch (error) {
+    throw new Error(`${program}: ${ownWords(error)}`);
+  }
 }
 
 /** In the kernel (loaded, built in, or there to be loaded), or as a program beside a tunnel device. */

@@ -79,3 +79,21 @@ test('[D14] architecture, memory and wireguard are told of this machine, each as
       : { name: 'wireguard', present: false, reason: expect.stringMatching(/wireguard|tun/) },
   );
 });
+
+test('[D14] Caddy counts when its program says its version; otherwise the reason says how to have it', async () => {
+  expect(await look('caddy')).toMatchObject({
+    present: false,
+    reason: `no program caddy in ${folder}; Debian has it as the package caddy`,
+  });
+  await program('caddy', 'echo "cannot run: bad image" >&2; exit 1');
+  expect(await look('caddy')).toMatchObject({
+    present: false,
+    reason: expect.stringContaining('cannot run: bad image'),
+  });
+  await program('caddy', 'echo 2.6.2');
+  expect(await look('caddy')).toEqual({
+    name: 'caddy',
+    present: true,
+    detail: { path: path.join(folder, 'caddy'), version: '2.6.2' },
+  });
+});

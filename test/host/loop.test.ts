@@ -214,6 +214,7 @@ describe('the host on its bus', () => {
     expect(report).toMatchObject({ outcome: 'applied', declared: 3, applied: 3, failures: [], drift: [], boot: 1 });
     expect(report.capabilities.map(({ name }) => name)).toEqual([
       'architecture',
+      'caddy',
       'container-runtime',
       'firewall',
       'memory',
