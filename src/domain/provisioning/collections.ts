@@ -1,0 +1,73 @@
+/**
+ * Collections: what modules anywhere in the mesh contribute to one name, gathered, ordered and without repetition. The same items
+ * make the same text on every node, in whatever order they were read.
+ */
+import { canonicalJson } from '../declaration/canonical.ts';
+import { given } from '../words/given.ts';
+import { collectKeys, type KeyFault } from './keys.ts';
+import { collected, type Collected } from './values.ts';
+
+/** One contributed item and where it comes from. */
+export type CollectedEntry = Collected & {
+  readonly node: string;
+  readonly collection: string;
+  readonly contributor: string;
+};
+
+/**
+ * Reads the collect bucket, key → value, back by name: collection → its entries. What is out of shape is a fault that names its key.
+ */
+export function readCollections(values: ReadonlyMap<string, unknown>): {
+  readonly collections: ReadonlyMap<string, readonly CollectedEntry[]>;
+  readonly faults: readonly KeyFault[];
+} {
+  const collections = new Map<string, CollectedEntry[]>();
+  const faults: KeyFault[] = [];
+  for (const [key, value] of values) {
+    const read = collectKeys.read(key);
+    const item = collected.safeParse(value);
+    if (read.kind === 'key-fault') faults.push(read);
+    else if (!item.success)
+      faults.push({ kind: 'key-fault', key, says: `key ${JSON.stringify(key)}: holds no contributed item` });
+    else {
+      const entries = collections.get(read.parts.collection) ?? [];
+      collections.set(read.parts.collection, entries);
+      const { item: contributed, order } = item.data;
+      entries.push({ ...read.parts, item: contributed, ...given('order', order) });
+    }
+  }
+  return { collections, faults };
+}
+
+/** By `order` (none: 0), then node, then contributor: a total order, so that every node gathers the same. */
+export function inOrder(entries: readonly CollectedEntry[]): readonly CollectedEntry[] {
+  return entries.toSorted(
+    (a, b) =>
+      (a.order ?? 0) - (b.order ?? 0) ||
+      compareNames(a.node, b.node) ||
+      compareNames(a.contributor, b.contributor) ||
+      compareNames(canonicalJson(a.item), canonicalJson(b.item)),
+  );
+}
+
+const compareNames = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** The items of one collection in their order; the same item once, where it comes first. */
+export function itemsOf(entries: readonly CollectedEntry[]): readonly unknown[] {
+  const seen = new Set<string>();
+  return inOrder(entries).flatMap(({ item }) => {
+    const words = canonicalJson(item);
+    if (seen.has(words)) return [];
+    seen.add(words);
+    return [item];
+  });
+}
+
+/**
+ * What `${collected:name}` stands for: items that are all texts are lines, one after another; any others are a JSON list. A
+ * collection that nobody contributes to is an empty list, which is no fault.
+ */
+export function collectedValue(entries: readonly CollectedEntry[]): unknown {
+  const items = itemsOf(entries);
+  return items.length > 0 && items.every((item) => typeof item === 'string') ? items.join('\n') : items;
+}
