@@ -74,11 +74,12 @@ export function refused(answer: unknown): Refusal {
   return answer;
 }
 
-/** A node that has joined, reachable at `address`, whose first report said what it can do. */
+/** A node that has joined, reachable at `address`, whose first report said what it can do; with a real sealing key where one is given. */
 export async function join(
   { store }: World,
   name: string,
   capabilities: Report['capabilities'] = [],
+  sealing?: { readonly publicKey: string; readonly fingerprint: string },
 ): Promise<NodeName> {
   const to = node(name);
   const tokenId = randomBytes(8).toString('hex');
@@ -92,11 +93,11 @@ export async function join(
   );
   const value = randomBytes(32);
   const valueHash = createHash('sha256').update(value).digest();
-  const sealingKey = randomBytes(32);
+  const sealingKey = sealing === undefined ? randomBytes(32) : Buffer.from(sealing.publicKey, 'base64');
   const enrolment = {
     identityKey: `I${name}`,
     sealingKey,
-    sealingFingerprint: hash(sealingKey.toString('hex')).slice(0, 16),
+    sealingFingerprint: sealing?.fingerprint ?? hash(sealingKey.toString('hex')).slice(0, 16),
     overlayKey: `O${name}`,
     address: '127.0.0.1',
   };

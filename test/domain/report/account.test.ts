@@ -10,6 +10,7 @@ import {
   isStuck,
   isWhole,
   standing,
+  unreachableSince,
   type Account,
   type Sent,
   type Standing,
@@ -175,6 +176,19 @@ describe('three facts', () => {
     expect(hearing(undefined, 0)).toBe('silent');
     expect(hearing({ receivedAt: 100, intervalMs: 10 }, 130)).toBe('heard');
     expect(hearing({ receivedAt: 100, intervalMs: 10 }, 131)).toBe('quiet');
+  });
+
+  test('[C50] [D22] a quiet node is not reachable since its next report was due; any other has no such time', () => {
+    expect(unreachableSince({ receivedAt: 100, intervalMs: 10 }, 131)).toBe(110);
+    expect(unreachableSince({ receivedAt: 100, intervalMs: 10 }, 130)).toBeUndefined();
+    expect(unreachableSince(undefined, 131)).toBeUndefined();
+  });
+
+  test('[C76] what the bus has lost is not well, until a report no longer says so', () => {
+    const gone = after([say({ digest: 'd', number: 2, declarationGone: true })]);
+    const of = (account: Account) => standing({ wouldSend: 'd', sent: { digest: 'd', number: 2 }, account });
+    expect(of(gone)).toEqual({ told: 'same', report: 'current', outcome: 'applied', well: false });
+    expect(of(after([say({ sequence: 2, digest: 'd', number: 2 })], gone)).well).toBe(true);
   });
 });
 
