@@ -2,16 +2,14 @@
  * The host's line to the bus, with the node's own credential. It is tried for ever; meanwhile the host goes on with what
  * it has. Nothing that comes over it makes the host do more than look at its declaration (D25).
  */
-import { connectBus, reconnectDelayMs, type BusConnection, type BusStatus } from '../bus/connection.ts';
 import { lastDeclaration, onChanged } from '../bus/declarations.ts';
-import { refusesCredential } from '../bus/faults.ts';
 import { publishReport } from '../bus/reports.ts';
 import { reportLimitBytes } from '../bus/streams.ts';
 import { nodeCredential } from '../bus/token.ts';
 import type { Report } from '../domain/report/report.ts';
-import { setTimeout as pause } from 'node:timers/promises';
 import { errorChain } from './fault.ts';
 import type { NodeKeys } from './keys.ts';
+import { Line } from './line.ts';
 import type { Say } from './log.ts';
 import { fitReport } from './report.ts';
 import type { NodeFile } from './state.ts';
@@ -20,13 +18,10 @@ import type { NodeFile } from './state.ts';
 export type Fetched =
   { readonly kind: 'away' } | { readonly kind: 'none' } | { readonly kind: 'came'; readonly envelope: unknown };
 
-/** Not as one that is away: nothing but another credential, or the same one given again, helps (C79). */
-const turnedAway = "the bus refuses this node's credential; it is tried again, ever more slowly";
-
 export class HostBus {
   readonly #node: NodeFile;
   readonly #say: Say;
-  #connection: BusConnection | undefined;
+  readonly #line = new Line();
 
   constructor(node: NodeFile, say: Say) {
     this.#node = node;
@@ -34,37 +29,30 @@ export class HostBus {
   }
 
   /** Connects, and calls `look` whenever the node is told to look, and whenever the line is there (again). Returns when `signal` aborts. */
-  async keep(keys: NodeKeys, look: () => void, signal: AbortSignal): Promise<void> {
-    for (let attempt = 1; !signal.aborted; attempt += 1) {
-      try {
-        const { name, servers, userJwt } = this.#node;
-        const credential = nodeCredential({ node: name, userJwt }, keys.identity);
-        const connection = await connectBus({
-          servers,
-          name: `host ${name}`,
-          credential,
-          onStatus: (status) => this.#heard(status, look),
-        });
-        onChanged(connection, name, look);
-        this.#connection = connection;
-        this.#say.info({ servers }, 'connected to the bus');
-        look();
-        await closedOrAborted(connection, signal);
-        attempt = 0;
-      } catch (error) {
-        const text = refusesCredential(error) ? turnedAway : 'cannot connect to the bus';
-        this.#say.warn({ error: errorChain(error), attempt }, text);
-      }
-      await this.close();
-      await pause(reconnectDelayMs(Math.max(1, attempt)), undefined, { signal }).catch(() => undefined);
-    }
+  keep(keys: NodeKeys, look: () => void, signal: AbortSignal): Promise<void> {
+    const { name, servers, userJwt } = this.#node;
+    return this.#line.keep(
+      {
+        servers,
+        name: `host ${name}`,
+        credential: nodeCredential({ node: name, userJwt }, keys.identity),
+        say: this.#say,
+        connected: (connection) => {
+          onChanged(connection, name, look);
+          look();
+        },
+        again: look,
+      },
+      signal,
+    );
   }
 
   /** The node's last declaration. Never rejects: the host goes on with what it has. */
   async fetch(): Promise<Fetched> {
-    if (this.#connection?.isConnected() !== true) return { kind: 'away' };
+    const { connection } = this.#line;
+    if (connection === undefined) return { kind: 'away' };
     try {
-      const last = await lastDeclaration(this.#connection, this.#node.name);
+      const last = await lastDeclaration(connection, this.#node.name);
       if (last === undefined) return { kind: 'none' };
       // What cannot be read is judged like any other that is no declaration, and refused by name.
       return { kind: 'came', envelope: 'envelope' in last ? last.envelope : undefined };
@@ -76,9 +64,10 @@ export class HostBus {
 
   /** Publishes a report; answers whether the bus keeps it. Never rejects: the next pass reports again. */
   async report(report: Report): Promise<boolean> {
-    if (this.#connection?.isConnected() !== true) return false;
+    const { connection } = this.#line;
+    if (connection === undefined) return false;
     try {
-      await publishReport(this.#connection, fitReport(report, reportLimitBytes));
+      await publishReport(connection, fitReport(report, reportLimitBytes));
       return true;
     } catch (error) {
       this.#say.warn({ error: errorChain(error) }, 'the report was not taken');
@@ -86,28 +75,7 @@ export class HostBus {
     }
   }
 
-  async close(): Promise<void> {
-    const connection = this.#connection;
-    this.#connection = undefined;
-    await connection?.close();
+  close(): Promise<void> {
+    return this.#line.close();
   }
-
-  #heard(status: BusStatus, look: () => void): void {
-    if (status.kind === 'reconnected') look();
-    if (status.kind === 'denied') this.#say.error({ ...status }, 'the bus forbids what the host asks');
-    else if (status.kind === 'error')
-      this.#say.warn({ ...status }, refusesCredential(status.detail) ? turnedAway : 'a fault of the line to the bus');
-    else this.#say.info({ status: status.kind }, 'the line to the bus');
-  }
-}
-
-function closedOrAborted(connection: BusConnection, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener('abort', () => resolve(), { once: true });
-    connection.closed.then(
-      () => resolve(),
-      () => resolve(),
-    );
-  });
 }
