@@ -3,8 +3,11 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { startAct } from '../../cli/acts/start-act.ts';
 import { connectTemporal } from '../../cli/acts/temporal.ts';
+import { connectBus } from '../../src/bus/connection.ts';
 import { BusFault } from '../../src/bus/faults.ts';
+import { meshCredential } from '../../src/bus/identity.ts';
 import { makeSeed } from '../../src/bus/seed.ts';
+import { declarationsStream, declareSubject } from '../../src/bus/subjects.ts';
 import { controllerQueue, enrolId, pushId, pushSummary, type PushResult } from '../../src/domain/act/act.ts';
 import { nodeName, provisionName } from '../../src/domain/words/names.ts';
 import { busCredentialRecords } from '../../src/operations/act/bus-credential-records.ts';
@@ -129,6 +132,31 @@ describe('a push', () => {
     ).toBe(true);
     const [row] = await sentRows();
     expect(row).toMatchObject({ digest: told?.digest, number: String(told?.number) });
+  });
+
+  test('[D7] [C76] what the bus has lost is sent again, and nothing else is; also when its whole stream is gone', async () => {
+    const bus = await connectBus({
+      servers: [mesh.foundation.nats.url],
+      name: 'losing',
+      credential: await meshCredential(mesh.keys.bus),
+    });
+    const { streams } = await bus.nats.jetstreamManager({ checkAPI: false });
+    const stops = [alpha.behave(), beta.behave()];
+    const before = await sentRows();
+    await streams.purge(declarationsStream, { filter: declareSubject(beta.node) });
+    expect(await beta.told()).toBeUndefined();
+    expect((await (await push()).result()) as PushResult).toMatchObject({ sent: 1, alreadySent: 1, applied: 2 });
+    const again = await sentRows();
+    expect(again[0]).toEqual(before[0]);
+    // The same once more, under a number of its own.
+    expect(again[1]?.['digest']).toBe(before[1]?.['digest']);
+    expect(Number(again[1]?.['number'])).toBeGreaterThan(Number(before[1]?.['number']));
+    expect(await beta.told()).toMatchObject({ digest: before[1]?.['digest'], number: Number(again[1]?.['number']) });
+    await streams.delete(declarationsStream);
+    expect((await (await push()).result()) as PushResult).toMatchObject({ sent: 2, alreadySent: 0, applied: 2 });
+    expect((await (await push()).result()) as PushResult).toMatchObject({ sent: 0, alreadySent: 2, applied: 2 });
+    for (const stop of stops) stop();
+    await bus.close();
   });
 
   test('[A7] a node that has not joined is refused before anything is sent', async () => {
