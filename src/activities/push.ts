@@ -1,7 +1,7 @@
 /** A7's steps: who is to be sent, sending, and waiting until every node said what became of it. */
 import { z } from 'zod';
 import type { PushRequest, PushResult } from '../domain/act/act.ts';
-import { arrivalOf, type Arrival } from '../domain/act/waiting.ts';
+import type { Arrival } from '../domain/act/waiting.ts';
 import { nodeName, type NodeName } from '../domain/words/names.ts';
 import { refuse } from './faults.ts';
 import { untilReported } from './patience.ts';
@@ -20,22 +20,77 @@ const pushNotes = z.object({
   unresolvable: z.array(nodeName).default([]),
   secretsMade: z.int().default(0),
 });
+type Told = Pick<z.output<typeof pushNotes>, 'sent' | 'already' | 'unresolvable' | 'secretsMade'>;
+
+/** Of an act that has ended: what it came to. */
+const pushEnd = z.object({
+  result: z.object({
+    act: z.string(),
+    sent: z.int(),
+    alreadySent: z.int(),
+    applied: z.int(),
+    failed: z.array(nodeName),
+    failedCount: z.int(),
+    unresolvable: z.array(nodeName),
+    unresolvableCount: z.int(),
+    secretsMade: z.int(),
+  }),
+});
 
 const few = (names: readonly NodeName[]): readonly NodeName[] => names.toSorted().slice(0, 10);
+
+const isFailure = (arrival: Arrival): boolean => arrival === 'failed' || arrival === 'refused';
+
+function resultOf(
+  act: string,
+  told: Told,
+  { nodes, failed }: { readonly nodes: readonly NodeName[]; readonly failed: readonly NodeName[] },
+): PushResult {
+  return {
+    act,
+    sent: told.sent.length,
+    alreadySent: told.already.length,
+    applied: nodes.length - failed.length,
+    failed: few(failed),
+    failedCount: failed.length,
+    unresolvable: few(told.unresolvable),
+    unresolvableCount: told.unresolvable.length,
+    secretsMade: told.secretsMade,
+  };
+}
 
 /** The steps of `pushNodes`, over the worker's ports. */
 export function createPushActivities(ports: PushPorts) {
   const { acts, declarations, wakes } = ports;
-  const notesOf = async (act: string) => pushNotes.parse((await acts.read(act))?.detail ?? {});
+
+  /** What the nodes answer. Each is asked about until it did: what it is sent after that is another act's. */
+  const answersOf = (act: string, told: Told) => {
+    const nodes = [...new Set([...told.sent, ...told.already])];
+    let waiting: readonly NodeName[] = nodes;
+    const failed: NodeName[] = [];
+    return {
+      waitsFor: (): readonly string[] => waiting.map((node) => `${node} to report what it was sent`),
+      /** What came of the push, once all of them answered. */
+      look: async (): Promise<PushResult | undefined> => {
+        const arrivals = waiting.length === 0 ? [] : [...(await declarations.arrivals(waiting))];
+        waiting = arrivals.flatMap(([node, arrival]) => (arrival === 'waiting' ? [node] : []));
+        failed.push(...arrivals.flatMap(([node, arrival]) => (isFailure(arrival) ? [node] : [])));
+        return waiting.length > 0 ? undefined : resultOf(act, told, { nodes, failed });
+      },
+    };
+  };
 
   return {
     /** (1) Writes down whom this push is for. An unknown node, or one that has not joined, is refused before anything is sent. */
     async preparePush(act: string, workflowId: string, summary: string, request: PushRequest): Promise<number> {
-      const row = await acts.begin({ act, workflowId, kind: 'push', summary, person: request.person });
-      const known = pushNotes.safeParse(row.detail);
-      if (known.success) return known.data.nodes.length;
       const joined = await declarations.sealingKeys(request.nodes);
       const missing = (request.nodes ?? []).filter((node) => !joined.has(node));
+      const nodes = [...(request.nodes ?? joined.keys())].toSorted();
+      const detail = missing.length > 0 ? {} : { nodes };
+      const row = await acts.begin({ act, workflowId, kind: 'push', summary, person: request.person, detail });
+      // A step that runs twice pushes to those it began with.
+      const known = pushNotes.safeParse(row.detail);
+      if (known.success) return known.data.nodes.length;
       if (missing.length > 0) {
         await acts.end(act, 'failed', { refusal: 'node-not-joined' });
         throw refuse('PushRefused', {
@@ -45,55 +100,42 @@ export function createPushActivities(ports: PushPorts) {
           next: ['mesh node list'],
         });
       }
-      const nodes = [...(request.nodes ?? joined.keys())].toSorted();
-      await acts.note(act, { nodes });
       return nodes.length;
     },
 
-    /** (2) Sends every node what it should be, making the secrets that are missing; nodes already told are not told twice. */
+    /**
+     * (2) Sends every node what it should be, making the secrets that are missing; nodes already told are not told twice. When
+     * nothing had to be sent and every node had answered before, the act has ended with this step.
+     */
     async sendDeclarations(act: string): Promise<void> {
-      const notes = await notesOf(act);
+      const row = await acts.read(act);
+      if (row?.endedAt !== undefined) return;
+      const notes = pushNotes.parse(row?.detail ?? {});
       const sending = await sendTo(ports, act, notes.nodes);
       // A step that runs twice finds as already sent what its first run sent: what was written down counts.
       const sent = new Set([...notes.sent, ...sending.sent]);
-      await acts.note(act, {
+      const told = {
         sent: [...sent],
         already: sending.already.filter((node) => !sent.has(node)),
         unresolvable: [...sending.unresolvable.keys()],
         secretsMade: notes.secretsMade + sending.secretsMade,
-      });
+      };
+      const result = sent.size > 0 ? undefined : await answersOf(act, told).look();
+      if (result === undefined) await acts.note(act, told);
+      else await acts.end(act, 'closed', { ...told, result });
     },
 
     /** (3) Waits until each node reported about what it was sent: applied, failed or refused. */
     async awaitNodes(act: string): Promise<PushResult> {
-      const notes = await notesOf(act);
-      const nodes = [...new Set([...notes.sent, ...notes.already])];
-      let waiting: readonly NodeName[] = nodes;
-      const failed: NodeName[] = [];
+      const row = await acts.read(act);
+      const ended = pushEnd.safeParse(row?.detail);
+      if (ended.success) return ended.data.result;
+      const answers = answersOf(act, pushNotes.parse(row?.detail ?? {}));
       const result = await untilReported<PushResult>(
         wakes,
         async () => {
-          const [sent, reports] = await Promise.all([declarations.sentTo(waiting), declarations.reportsOf(waiting)]);
-          const arrivals = waiting.map((node) => ({ node, arrival: arrivalOf(sent.get(node), reports.get(node)) }));
-          const of = (wanted: (arrival: Arrival) => boolean): readonly NodeName[] =>
-            arrivals.filter(({ arrival }) => wanted(arrival)).map(({ node }) => node);
-          // Each node is asked about until it answered: what it is sent after that is another act's.
-          waiting = of((arrival) => arrival === 'waiting');
-          failed.push(...of((arrival) => arrival === 'failed' || arrival === 'refused'));
-          if (waiting.length > 0) return { waitsFor: waiting.map((node) => `${node} to report what it was sent`) };
-          return {
-            done: {
-              act,
-              sent: notes.sent.length,
-              alreadySent: notes.already.length,
-              applied: nodes.length - failed.length,
-              failed: few(failed),
-              failedCount: failed.length,
-              unresolvable: few(notes.unresolvable),
-              unresolvableCount: notes.unresolvable.length,
-              secretsMade: notes.secretsMade,
-            },
-          };
+          const done = await answers.look();
+          return done === undefined ? { waitsFor: answers.waitsFor() } : { done };
         },
         (waitsFor) => acts.note(act, { waitsFor }),
       );

@@ -8,7 +8,7 @@ import type { Refusal } from '../domain/refusal/refusal.ts';
 import { resolve, type Resolution } from '../domain/resolution/resolve.ts';
 import type { Inventory } from '../domain/resolution/inventory.ts';
 import type { NodeName } from '../domain/words/names.ts';
-import type { NewSent, SentRow } from '../operations/ports/declaration-rows.ts';
+import type { NewSent } from '../operations/ports/declaration-rows.ts';
 import { eachOf } from './patience.ts';
 import type { CredentialRecords, DeclarationBus, DeclarationRecords, Hash, SealNew, Signer } from './ports.ts';
 import { endsOf, makeSecrets } from './secrets.ts';
@@ -16,7 +16,7 @@ import { endsOf, makeSecrets } from './secrets.ts';
 export type SendingPorts = {
   readonly declarations: Pick<
     DeclarationRecords,
-    'numbered' | 'snapshot' | 'recordSent' | 'sentTo' | 'reportsOf' | 'granterEntries' | 'sealingKeys'
+    'numbered' | 'snapshot' | 'recordSent' | 'sentTo' | 'reportsOf' | 'arrivals' | 'granterEntries' | 'sealingKeys'
   >;
   readonly credentials: Pick<CredentialRecords, 'keep'>;
   readonly bus: DeclarationBus;
@@ -61,7 +61,10 @@ export async function sendTo(ports: SendingPorts, act: string, nodes: readonly N
   for (let round = 0; left.size > 0; round += 1) {
     if (round === rounds)
       throw new Error(`what ${[...left].slice(0, 5).join(', ')} should be keeps changing; nothing older was sent`);
-    const { number, inventory, sent } = await ports.declarations.numbered();
+    const [{ number, inventory, sent }, held] = await Promise.all([
+      ports.declarations.numbered(),
+      ports.bus.held([...left]),
+    ]);
     const resolution = resolve(inventory);
     const made = await makeMissing(ports, act, inventory, resolution, left);
     if (made !== undefined) {
@@ -69,7 +72,8 @@ export async function sendTo(ports: SendingPorts, act: string, nodes: readonly N
       left = new Set([...left, ...made.ends]);
       continue;
     }
-    const rows = await stillHeld(ports, sent, left);
+    // "Already sent" is said of nothing else than what the bus still holds for the node (D7).
+    const rows = new Map([...sent].filter(([node]) => held.has(node)));
     const again = new Set<NodeName>();
     const digestOf = digestsOnce(ports.hash);
     await eachOf(inGroups([...left], together), atOnce, async (group) => {
@@ -98,18 +102,6 @@ export async function sendTo(ports: SendingPorts, act: string, nodes: readonly N
     left = again;
   }
   return { sent: [...answer.sent], already: [...answer.already], unresolvable: answer.unresolvable, secretsMade };
-}
-
-/** What these nodes were last sent, as far as the bus still holds it for them: "already sent" is said of nothing else (D7). */
-async function stillHeld(
-  { bus }: SendingPorts,
-  sent: ReadonlyMap<NodeName, SentRow>,
-  nodes: ReadonlySet<NodeName>,
-): Promise<ReadonlyMap<NodeName, SentRow>> {
-  const told = [...nodes].filter((node) => sent.has(node));
-  if (told.length === 0) return new Map();
-  const held = await bus.held(told);
-  return new Map([...sent].filter(([node]) => held.has(node)));
 }
 
 /** Makes what is missing at either end of these nodes. Undefined: nothing was. What cannot be made leaves its node unresolvable. */

@@ -33,7 +33,9 @@ export function queryOf(client: pg.ClientBase): Query {
 
 /** A column without a value is an absent field, everywhere above the store. */
 function withoutNulls(row: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(row).filter(([, value]) => value !== null));
+  const found: Record<string, unknown> = {};
+  for (const column in row) if (row[column] !== null) found[column] = row[column];
+  return found;
 }
 
 /** bigint columns hold ids and counters that stay far below 2^53; read as numbers, and never silently rounded. */

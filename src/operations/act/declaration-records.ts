@@ -1,9 +1,11 @@
 /** What acts compose from, what was sent, and what came back: each function one transaction or one snapshot. */
+import { arrivalOf, type Arrival } from '../../domain/act/waiting.ts';
 import type { GranterEntry } from '../../domain/report/report.ts';
 import type { Inventory } from '../../domain/resolution/inventory.ts';
 import type { ModuleName, NodeName, ProvisionName } from '../../domain/words/names.ts';
 import type {
   InventoryReads,
+  LastSent,
   NewSent,
   ReportReads,
   ReportRow,
@@ -17,7 +19,7 @@ import { controller, type EventRows, type Reads, type ReadsNumbered, type Writes
 export type Snapshot = {
   readonly inventory: Inventory;
   /** What each node was last sent. */
-  readonly sent: ReadonlyMap<NodeName, SentRow>;
+  readonly sent: ReadonlyMap<NodeName, LastSent>;
 };
 export type GrantsOf = { readonly node: NodeName; readonly module: ModuleName; readonly provision: ProvisionName };
 export type GrantEntry = GranterEntry & {
@@ -48,6 +50,13 @@ export function declarationRecords(store: Reads<View> & ReadsNumbered<View> & Wr
     reportsOf: (nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, ReportRow>> =>
       store.read(async (view) => byNode(await view.reportRows(nodes))),
 
+    /** Whether each of these nodes did what it was last sent; one that was sent nothing is waited for like the others. */
+    arrivals: (nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, Arrival>> =>
+      store.read(async (view) => {
+        const rows = byNode(await view.arrivalRows(nodes));
+        return new Map(nodes.map((node) => [node, arrivalOf(rows.get(node)?.sent, rows.get(node)?.reported)]));
+      }),
+
     /** What the granters of these providers last said of each credential. */
     granterEntries: (providers: readonly GrantsOf[]): Promise<readonly GrantEntry[]> =>
       store.read(async (view) => {
@@ -72,8 +81,8 @@ export function declarationRecords(store: Reads<View> & ReadsNumbered<View> & Wr
 }
 
 async function snapshotOf(view: View): Promise<Snapshot> {
-  const [inventory, sent] = await Promise.all([view.inventory(), view.sentRows()]);
-  return { inventory, sent: byNode(sent) };
+  const [inventory, sent] = await Promise.all([view.inventory(), view.lastSent()]);
+  return { inventory, sent };
 }
 
 function recordAll(store: Writes<SentRows & EventRows>, sent: readonly NewSent[]): Promise<void> {

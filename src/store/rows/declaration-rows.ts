@@ -11,6 +11,9 @@ const sentRow = z.object({
   streamSequence: z.number(),
   sentAt: z.date(),
 });
+const lastSentIn = z
+  .tuple([nodeName, z.string(), z.number(), z.number()])
+  .transform(([node, digest, number, streamSequence]) => ({ node, digest, number, streamSequence }));
 const sentResourcesRow = z.object({
   node: nodeName,
   resources: z.record(z.string(), z.string()).transform((resources) => new Map(Object.entries(resources))),
@@ -27,6 +30,10 @@ export function sentReads(query: Query): SentReads {
           order by node`,
         [nodes ?? null],
       ),
+    lastSent: async () => {
+      const tuples = await query.tuples(`select node, digest, number, stream_sequence from mesh.sent_declarations`);
+      return new Map(tuples.map((tuple) => lastSentIn.parse(tuple)).map((row) => [row.node, row]));
+    },
     sentResources: async (nodes) => {
       const rows = await query.rows(
         sentResourcesRow,
@@ -84,6 +91,19 @@ const columns = `node, boot, sequence, outcome, digest, number, declared, applie
   nullif(declaration_gone, false) as "declarationGone", interval_ms as "intervalMs", stamped_at as "stampedAt", received_at as "receivedAt",
   failing_since as "failingSince", failing_reports as "failingReports"`;
 
+const arrivalIn = z
+  .tuple([nodeName, z.string(), z.number(), outcome.nullable(), z.string().nullable(), z.number().nullable()])
+  .transform(([node, digest, number, said, saidDigest, saidNumber]) => ({
+    node,
+    sent: { digest, number },
+    ...(said !== null && {
+      reported: {
+        outcome: said,
+        ...(saidDigest !== null && { digest: saidDigest }),
+        ...(saidNumber !== null && { number: saidNumber }),
+      },
+    }),
+  }));
 const granterRow = z.object({
   node: nodeName,
   module: moduleName,
@@ -100,6 +120,16 @@ export function reportReads(query: Query): ReportReads {
         `select ${columns} from mesh.reports where $1::text[] is null or node = any ($1::text[]) order by node`,
         [nodes ?? null],
       ),
+    arrivalRows: async (nodes) => {
+      const tuples = await query.tuples(
+        `select s.node, s.digest, s.number, r.outcome, r.digest, r.number
+           from mesh.sent_declarations s
+           left join mesh.reports r on r.node = s.node
+          where s.node = any ($1::text[])`,
+        [nodes],
+      );
+      return tuples.map((tuple) => arrivalIn.parse(tuple));
+    },
     granterRows: (nodes) =>
       query.rows(
         granterRow,
