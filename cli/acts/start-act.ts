@@ -21,6 +21,8 @@ export type ActAsked = {
   readonly module?: string;
   /** Whether asking for what already runs joins it (A16); else it is refused. */
   readonly attaches: boolean;
+  /** What was asked beside the thing that the id names, in words: whoever asks for the same on other terms is not told that it was done (C89). */
+  readonly terms?: string;
 } & (
   | { readonly workflow: 'rotateCredential'; readonly request: RotationRequest }
   | { readonly workflow: 'pushNodes'; readonly request: PushRequest }
@@ -43,7 +45,7 @@ const attributes = {
 };
 
 /**
- * Starts an act, or joins the one of that id (A16). Refusal: `act-running`. It is Temporal that says whether one runs:
+ * Starts an act, or joins the one of that id (A16). Refusal: `act-running`, also where it runs on other terms. It is Temporal that says whether one runs:
  * two who ask at once are told apart there.
  */
 export async function startAct(client: Client, asked: ActAsked): Promise<StartedAct | Refusal> {
@@ -57,6 +59,7 @@ export async function startAct(client: Client, asked: ActAsked): Promise<Started
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
         workflowIdConflictPolicy: 'FAIL',
         staticSummary: asked.summary,
+        ...(asked.terms === undefined ? {} : { memo: { terms: asked.terms } }),
         typedSearchAttributes: searchAttributes(asked),
       });
       return { workflowId: asked.workflowId, act: handle.firstExecutionRunId, attached: false };
@@ -67,6 +70,9 @@ export async function startAct(client: Client, asked: ActAsked): Promise<Started
     const running = await handle.describe();
     if (running.status.name !== 'RUNNING') continue;
     if (!asked.attaches) return alreadyRuns(asked.workflowId);
+    const terms = running.memo?.['terms'];
+    if (typeof terms === 'string' && asked.terms !== undefined && terms !== asked.terms)
+      return onOtherTerms(asked.workflowId, terms, asked.terms);
     if (asked.workflow === 'pushNodes' && !(await askAgain(handle))) continue;
     return { workflowId: asked.workflowId, act: running.runId, attached: true };
   }
@@ -90,6 +96,14 @@ function searchAttributes({ kind, node, module }: ActAsked): SearchAttributePair
     ...(node === undefined ? [] : [{ key: attributes.node, value: node }]),
     ...(module === undefined ? [] : [{ key: attributes.module, value: module }]),
   ];
+}
+
+function onOtherTerms(workflowId: string, terms: string, wanted: string): Refusal {
+  return {
+    ...alreadyRuns(workflowId),
+    what: `${workflowId} runs already, ${terms}, and not ${wanted}`,
+    why: 'joining it would leave out what was asked for now; two acts over one thing are impossible',
+  };
 }
 
 function alreadyRuns(workflowId: string): Refusal {

@@ -13,7 +13,7 @@ export const secretRotate: CommandDefinition = {
   group: 'secrets',
   summary: 'give consumers new credentials, all of those chosen or none',
   details:
-    'Where the provider can grant two at once, the old one works until the consumer was seen with the new one, and nothing is broken off. Asking for a rotation that runs joins it.',
+    'Where the provider can grant two at once, the old one works until the consumer was seen with the new one, and nothing is broken off. Asking for a rotation that runs joins it, unless it runs with another limit; once it has ended, asking again makes new ones.',
   arguments: [
     {
       name: 'NODE/MODULE',
@@ -64,6 +64,7 @@ export const secretRotate: CommandDefinition = {
             ? { module: selection.pairs[0].consumerModule }
             : {}),
           attaches: true,
+          terms: limitMs === undefined ? 'without a limit' : `with a limit of ${limitMs} ms`,
         },
         { schema: 'mesh.rotation', result: rotationResult, draw: drawRotated, exitCode: () => exit.done },
       );
