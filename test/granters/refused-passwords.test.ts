@@ -33,9 +33,9 @@ async function granting(): Promise<GrantDirectory & { readonly statements: reado
     startGranter(servers, grants, {
       port: gate.port,
       drainMs: 500,
-      beforeStatement(database, sql) {
+      async beforeStatement(database, sql) {
         statements.push(sql);
-        rule(database, sql);
+        await rule(database, sql);
       },
     }),
   );

@@ -42,11 +42,8 @@ export function createEntries(
 }
 
 /** A fault says since when it is there, however its words change; what is no fault says nothing of the kind. */
-function withSince(
-  { faultSince: _, ...entry }: GranterEntry,
-  was: GranterEntry | undefined,
-  nowMs: () => number,
-): GranterEntry {
+function withSince(said: GranterEntry, was: GranterEntry | undefined, nowMs: () => number): GranterEntry {
+  const { faultSince: _, ...entry } = said;
   if (entry.state !== 'fault') return entry;
   return { ...entry, faultSince: was?.faultSince ?? new Date(nowMs()).toISOString() };
 }
