@@ -62,8 +62,8 @@ export const provisionerSeat = partName.parse('mesh-provisioner');
 const provisionerReads = [buckets.registry, buckets.compositions, buckets.needs, buckets.applied, buckets.collect];
 /** What a node's client writes, each under its own node alone (P2). */
 const clientWrites = [buckets.needs, buckets.applied, buckets.collect, buckets.health];
-/** What a node's client reads of the mesh besides its own keys. */
-const clientReads = [buckets.registry, buckets.compositions, buckets.collect];
+/** What a node's client reads of the mesh besides its own keys, each by its key. */
+const clientReads = [buckets.registry, buckets.compositions];
 
 /** What MESH lets others import. Each importer takes its own part of these. */
 export function meshExports(): readonly Crossing[] {
@@ -109,7 +109,7 @@ export function nodeAccount(
 }
 
 /**
- * A node's provisioner client (P2): reads what is its node's in any bucket and what all clients read, writes the keys of its
+ * A node's provisioner client (P2): reads what is its node's in any bucket, the registry, the compositions and what is collected over the mesh; writes the keys of its
  * node in four buckets, is told when something of its node moved, and asks the verbs of seats in its node's name.
  */
 export function clientAccount(
@@ -129,9 +129,14 @@ export function clientAccount(
   return {
     kind: 'client',
     name: node,
-    imports: [...fromMesh(by.meshAccount, requests), told(node, by.meshAccount), ...asking.imports],
+    imports: [
+      ...fromMesh(by.meshAccount, requests),
+      ...wholes(by.meshAccount, [buckets.collect]),
+      told(node, by.meshAccount),
+      ...asking.imports,
+    ],
     exports: [],
-    publish: [...requests, ...asking.publish],
+    publish: [...requests, readBucketSubject(buckets.collect), ...asking.publish],
     subscribe: [changedSubject(node)],
     answers: false,
     inbox: clientInbox(node),
@@ -140,6 +145,9 @@ export function clientAccount(
 
 const fromMesh = (account: string, subjects: readonly string[]): readonly Import[] =>
   subjects.map((subject) => ({ kind: 'service', subject, account }));
+/** Buckets that are read as a whole, or by a pattern of keys. */
+const wholes = (account: string, names: readonly string[]): readonly Import[] =>
+  names.map((bucket) => ({ kind: 'service', subject: readBucketSubject(bucket), account, many: true }));
 const told = (node: NodeName, account: string): Import => ({ kind: 'stream', subject: changedSubject(node), account });
 
 /** The verbs of seats, under their short names: who asks is in the import, and so nobody asks in another's name. */
@@ -190,12 +198,16 @@ export function programAccount(
     return [putSubject(bucket, key), getSubject(bucket, key)];
   });
   const requests = binds === undefined ? [] : [getSubject(buckets.needs, '>'), ...bound];
+  // Its user may name any key of its bucket, so that a new consumer needs no new credential; the account lets its own through.
+  const wide = binds === undefined ? '' : boundBucket(binds.provider);
+  const publish =
+    binds === undefined ? [] : [getSubject(buckets.needs, '>'), putSubject(wide, '>'), getSubject(wide, '>')];
   return {
     kind: 'program',
     name: program,
     imports: [...fromMesh(by.meshAccount, requests), told(by.node, by.meshAccount)],
     exports: [],
-    publish: requests,
+    publish,
     subscribe: [changedSubject(by.node)],
     answers: false,
     inbox: inboxPrefix(program.replaceAll('.', '_')),
@@ -226,14 +238,9 @@ export function seatAccount(seat: PartName): AccountShape {
 export function provisionerAccount(by: { readonly meshAccount: string }): AccountShape {
   const asking = asks({ kind: 'seat', name: provisionerSeat }, [{ seat: controllerSeat, account: by.meshAccount }]);
   const requests = [getSubject(buckets.registry, '>'), putSubject(buckets.registry, '>')];
-  const wholes = provisionerReads.map(readBucketSubject);
   return {
     ...seatAccount(provisionerSeat),
-    imports: [
-      ...fromMesh(by.meshAccount, requests),
-      ...wholes.map((subject) => ({ kind: 'service' as const, subject, account: by.meshAccount, many: true as const })),
-      ...asking.imports,
-    ],
-    publish: [...requests, ...wholes, ...asking.publish],
+    imports: [...fromMesh(by.meshAccount, requests), ...wholes(by.meshAccount, provisionerReads), ...asking.imports],
+    publish: [...requests, ...provisionerReads.map(readBucketSubject), ...asking.publish],
   };
 }

@@ -60,7 +60,7 @@ export async function openBucket(bus: BusConnection, bucket: string): Promise<Bu
 export type WholeBucket = {
   /** Every key that is there, with its value and revision. */
   readonly entries: ReadonlyMap<string, { readonly value: string; readonly revision: number }>;
-  /** The sequence of the last change: as long as it stays, nothing in the bucket moved. */
+  /** The sequence of the last change of these keys. */
   readonly lastSequence: number;
 };
 
@@ -69,16 +69,16 @@ const batch = 500;
 const pauseMs = 5_000;
 
 /**
- * Reads a bucket as a whole, for those whose account may: the controller, and the provisioner's seat. By direct gets in
+ * Reads a bucket as a whole, or the keys of a pattern (`*.route.*`), for those whose account may. By direct gets in
  * batches, never by a watch, which goes silent where its bucket was made anew (C76). Throws `BusFault`: `nobody` where the
  * bucket is not there.
  */
-export async function readBucket(bus: BusConnection, bucket: string): Promise<WholeBucket> {
+export async function readBucket(bus: BusConnection, bucket: string, keys = '>'): Promise<WholeBucket> {
   const entries = new Map<string, { value: string; revision: number }>();
   const prefix = putSubject(bucketName.parse(bucket), '');
   let lastSequence = 0;
   for (let isMore = true; isMore;) {
-    const page = await requestBatch(bus, bucket, lastSequence + 1);
+    const page = await requestBatch(bus, bucket, { keys, from: lastSequence + 1 });
     isMore = page.length === batch;
     for (const message of page) {
       const revision = Number(message.headers?.get('Nats-Sequence'));
@@ -95,14 +95,24 @@ export async function readBucket(bus: BusConnection, bucket: string): Promise<Wh
 const isDeletion = ({ headers }: Msg): boolean => ['DEL', 'PURGE'].includes(headers?.get('KV-Operation') ?? '');
 
 /** The next messages of the bucket from a sequence on, in their order; fewer than a batch when there are no more. */
-function requestBatch(bus: BusConnection, bucket: string, from: number): Promise<readonly Msg[]> {
+function requestBatch(
+  bus: BusConnection,
+  bucket: string,
+  { keys, from }: { readonly keys: string; readonly from: number },
+): Promise<readonly Msg[]> {
   const subject = readBucketSubject(bucket);
   const inbox = createInbox(bus.inbox);
-  const body = JSON.stringify({ seq: from, batch, next_by_subj: putSubject(bucket, '>') });
+  const body = JSON.stringify({ seq: from, batch, next_by_subj: putSubject(bucket, keys) });
   return new Promise((resolve, reject) => {
     const found: Msg[] = [];
+    const deaf = bus.onStatus((status) => {
+      // A publish that is forbidden is told in the status alone.
+      if (status.kind === 'denied' && status.subject === subject)
+        end(new BusFault('denied', subject, `the bus forbids this credential ${subject}`));
+    });
     const end = (fault?: BusFault): void => {
       clearTimeout(silence);
+      deaf();
       subscription.unsubscribe();
       if (fault === undefined) resolve(found);
       else reject(fault);

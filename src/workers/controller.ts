@@ -15,7 +15,7 @@ import { announceReported, onReported } from '../bus/reported.ts';
 import { consumeReports } from '../bus/reports.ts';
 import { ensureStreams } from '../bus/streams.ts';
 import { anyNode } from '../bus/subjects.ts';
-import { meshNamespace } from '../domain/act/act.ts';
+import { controllerQueue, meshNamespace } from '../domain/act/act.ts';
 import { nodeName } from '../domain/words/names.ts';
 import { controllerKeysAt, type ControllerKeys } from '../foundation/controller-keys.ts';
 import { readFoundation, type Foundation } from '../foundation/foundation.ts';
@@ -108,6 +108,7 @@ async function serve(
 
   const worker = await startTemporalWorker({
     address: foundation.temporal.address,
+    taskQueue: controllerQueue,
     bundle: asked.bundle ?? workflowBundle,
     activities: activitiesOver({ store, mesh, system, keys, wakes, random: asked.random, reached }),
     interceptors: [

@@ -7,7 +7,7 @@ import {
   type ActivityInboundCallsInterceptor,
 } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { controllerQueue, meshNamespace } from '../domain/act/act.ts';
+import { meshNamespace } from '../domain/act/act.ts';
 
 /** Made by the build, beside the compiled sources, so that no worker bundles at its start. */
 export const workflowBundle = fileURLToPath(new URL('../../workflow-bundle.js', import.meta.url));
@@ -19,9 +19,10 @@ export type TemporalWorker = {
   close(): Promise<void>;
 };
 
-/** Runs the controller's acts: their workflows from the bundle, their steps from `activities`. */
+/** Runs the acts of a task queue: their workflows from the bundle, their steps from `activities`. */
 export async function startTemporalWorker(of: {
   readonly address: string;
+  readonly taskQueue: string;
   readonly bundle: string;
   readonly activities: object;
   /** Around every step, the first outermost. */
@@ -33,7 +34,7 @@ export async function startTemporalWorker(of: {
   const worker = await Worker.create({
     connection,
     namespace: meshNamespace,
-    taskQueue: controllerQueue,
+    taskQueue: of.taskQueue,
     workflowBundle: { codePath: of.bundle },
     activities: of.activities,
     interceptors: { activity: of.interceptors.map((inbound) => () => ({ inbound })) },

@@ -1,4 +1,5 @@
 /** Every act the controller's workers run; what the workflow bundle is made from. */
+export { compileRegistry } from './compile-registry.ts';
 export { enrolNode } from './enrol-node.ts';
 export { pushNodes } from './push-nodes.ts';
 export { removeNode } from './remove-node.ts';

@@ -48,6 +48,7 @@ export const refusalKinds = {
   'capability-missing': 3,
   'nothing-to-run': 3,
   'claim-held': 3,
+  'seat-held': 3,
   'port-held': 3,
   'port-carried': 3,
   'ports-exhausted': 3,
