@@ -4,7 +4,8 @@
  */
 import { z } from 'zod';
 import { mode, nodePath, secretForm, unknownFiles } from '../declaration/declaration.ts';
-import { localName, moduleName, partName, provisionName } from '../words/names.ts';
+import { routedName, routeLabel } from '../provisioning/route-names.ts';
+import { collectionName, localName, moduleName, partName, provisionName } from '../words/names.ts';
 import { fields } from './faults.ts';
 import { listensProtocol, portNumber, scope, stopSignal } from './manifest.ts';
 
@@ -33,22 +34,6 @@ const folderPath = z.string().regex(/^(?!.*(?:^|\/)\.{1,2}(?:\/|$))[^/\\\u0000-\
   error: (issue) =>
     `${JSON.stringify(issue.input)} is not a file of the module's folder: write it relative, without "." and ".." parts`,
 });
-const label = z.string().regex(/^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/, {
-  error: (issue) =>
-    `${JSON.stringify(issue.input)} is not a DNS label: write 1 to 63 letters, digits and inner hyphens (an international name as its xn-- form)`,
-});
-const routedName = z
-  .string()
-  .max(253)
-  .regex(/^[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?(?:\.[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+$/, {
-    error: (issue) => `${JSON.stringify(issue.input)} is not a full DNS name`,
-  });
-const collection = z
-  .string()
-  .regex(/^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?(?::[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?)*$/, {
-    error: (issue) =>
-      `${JSON.stringify(issue.input)} is not a collection name: write names with ":" between them, like shell:zsh:normal`,
-  });
 const variable = z
   .string()
   .regex(/^[A-Za-z_][A-Za-z0-9_]*$/, {
@@ -147,8 +132,8 @@ export const writtenManifest = fields({
   secrets: z.record(provisionName, z.union([nodePath, delivery, z.record(localName, delivery)])).optional(),
   binds: z.record(provisionName, landing).optional(),
   holds: z.record(partName, landing).optional(),
-  routes: z.array(fields({ label: label.optional(), name: routedName.optional(), listens: partName })).optional(),
-  contributes: z.array(fields({ collection, item: z.json() })).optional(),
+  routes: z.array(fields({ label: routeLabel.optional(), name: routedName.optional(), listens: partName })).optional(),
+  contributes: z.array(fields({ collection: collectionName, item: z.json() })).optional(),
   answers: z
     .array(
       fields({

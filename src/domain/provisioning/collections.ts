@@ -5,6 +5,8 @@
 import { canonicalJson } from '../declaration/canonical.ts';
 import { given } from '../words/given.ts';
 import { collectKeys, type KeyFault } from './keys.ts';
+import type { Value } from './fill.ts';
+import { nameOf, type Placeholder } from './placeholders.ts';
 import { collected, type Collected } from './values.ts';
 
 /** One contributed item and where it comes from. */
@@ -64,10 +66,33 @@ export function itemsOf(entries: readonly CollectedEntry[]): readonly unknown[] 
 }
 
 /**
- * What `${collected:name}` stands for: items that are all texts are lines, one after another; any others are a JSON list. A
- * collection that nobody contributes to is an empty list, which is no fault.
+ * What `${collected:name}` stands for: the list of its items; in a text, lines where all items are texts, and else that list as
+ * JSON. A collection that nobody contributes to is an empty list and no lines, which is no fault.
  */
-export function collectedValue(entries: readonly CollectedEntry[]): unknown {
+export function collectedValue(entries: readonly CollectedEntry[]): Extract<Value, { kind: 'value' }> {
   const items = itemsOf(entries);
-  return items.length > 0 && items.every((item) => typeof item === 'string') ? items.join('\n') : items;
+  const lines = items.filter((item) => typeof item === 'string');
+  return { kind: 'value', value: items, ...(lines.length === items.length ? { text: lines.join('\n') } : {}) };
+}
+
+/** Kinds that are read as collections of their own name (P4). */
+const kindsOfCollections: readonly string[] = ['shell', 'environment', 'contribution'];
+
+/** The collection that a placeholder reads; undefined where it reads none. */
+export function collectionOf(placeholder: Placeholder): string | undefined {
+  if (placeholder.of === 'collected') return nameOf(placeholder);
+  return kindsOfCollections.includes(placeholder.of) ? `${placeholder.of}:${nameOf(placeholder)}` : undefined;
+}
+
+/**
+ * The names under which a module contributes, one an item: its own for the first of a collection, then `<module>:2` and so on.
+ * Whoever asks for the contributions of a module asks for all of these (`isOf`).
+ */
+export function contributorsOf(module: string, count: number): readonly string[] {
+  return Array.from({ length: count }, (_, index) => (index === 0 ? module : `${module}:${index + 1}`));
+}
+
+/** Whether a contributor is this module. */
+export function isOf(contributor: string, module: string): boolean {
+  return contributor === module || contributor.startsWith(`${module}:`);
 }

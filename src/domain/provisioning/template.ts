@@ -8,7 +8,8 @@ import { findPlaceholders, type Placeholder } from './placeholders.ts';
 
 /** What a placeholder stands for in its file. `raw`: goes in as it is, by wish of the placeholder. */
 export type Filling =
-  { readonly kind: 'typed'; readonly value: unknown } | { readonly kind: 'raw'; readonly text: string };
+  | { readonly kind: 'typed'; readonly value: unknown; readonly text?: string }
+  | { readonly kind: 'raw'; readonly text: string };
 
 export type Template = {
   /** The text, each placeholder one character: `mark`, which the text itself does not hold. */
@@ -65,7 +66,8 @@ export function fillingAt(template: Template, at: number): Filling {
 
 /** A value as text: a text as it is, what is no text as JSON. Undefined: null, which has no text. */
 export function wordsOf(filling: Filling): string | undefined {
-  if (filling.kind === 'raw') return filling.text;
+  if (filling.text !== undefined) return filling.text;
+  if (filling.kind === 'raw') return undefined;
   if (typeof filling.value === 'string') return filling.value;
   return filling.value === null ? undefined : canonicalJson(filling.value);
 }
