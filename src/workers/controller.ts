@@ -23,6 +23,7 @@ import { actRecords } from '../operations/act/act-records.ts';
 import { busCredentialRecords } from '../operations/act/bus-credential-records.ts';
 import { credentialRecords } from '../operations/act/credential-records.ts';
 import { declarationRecords } from '../operations/act/declaration-records.ts';
+import { refusedValueRecords } from '../operations/act/refused-value-records.ts';
 import { enrolmentRecords } from '../operations/node/enrol.ts';
 import { removeNodeRows } from '../operations/node/remove-node.ts';
 import { recordReports, recordUnreadable } from '../operations/report/record-report.ts';
@@ -36,6 +37,7 @@ import { beatForShortSteps } from './beats.ts';
 import { serveEnrolmentDesk } from './enrolment-desk.ts';
 import { sayFailingSteps } from './failing-steps.ts';
 import { pointsAroundSteps, withPoints, type Reached } from './points.ts';
+import { serveProvisioning } from './provisioning-desk.ts';
 import { seatAddresses } from './seat-accounts.ts';
 import { startTemporalWorker, workflowBundle } from './temporal-worker.ts';
 import { createWakes } from './wakes.ts';
@@ -83,6 +85,18 @@ async function serve(
   const system = await connect(foundation, 'controller-accounts', await systemCredential(keys.bus), logger);
   ends.push(() => system.close());
   await ensureStreams(mesh);
+  const servers = [foundation.nats.url];
+  const provisioning = await serveProvisioning({
+    stateDir: asked.stateDir,
+    store,
+    address: foundation.postgres,
+    mesh,
+    system,
+    identity: keys.bus,
+    servers,
+    logger,
+  });
+  ends.push(() => provisioning.stop());
 
   const connection = await Connection.connect({ address: foundation.temporal.address });
   ends.push(() => connection.close());
@@ -120,7 +134,6 @@ async function serve(
   });
   ends.push(() => worker.close());
 
-  const servers = [foundation.nats.url];
   const desk = serveEnrolmentDesk({
     store,
     mesh,
@@ -178,6 +191,7 @@ export function activitiesOver(of: {
   const sending = {
     declarations,
     credentials: withPoints('credentials', credentialRecords(store), reached),
+    refusedValues: withPoints('refusedValues', refusedValueRecords(store), reached),
     bus: withPoints('bus', declarationBus(mesh), reached),
     sign: ({ node, number, text }: { node: Parameters<DeclarationBus['last']>[0]; number: number; text: string }) =>
       signEnvelope({ node, number, text, key: keys.declarations }),
