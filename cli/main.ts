@@ -1,6 +1,6 @@
 /** The command: reads the command line, runs what it asks for, prints what came of it, and ends with U1's codes. */
 import { answer } from './answer.ts';
-import { commandTable } from './command-table.ts';
+import { builtCommands } from './built-commands.ts';
 import { problemOf } from './errors.ts';
 import { exit } from './exit.ts';
 import { asksForJson, parse } from './parse.ts';
@@ -14,7 +14,7 @@ async function main(argv: readonly string[]): Promise<number> {
   const noColor = argv.includes('--no-color');
   const say = terminal({ env: process.env, isJson: asksForJson(argv), noColor });
   try {
-    const parsed = parse(argv, commandTable, version);
+    const parsed = parse(argv, builtCommands(), version);
     switch (parsed.kind) {
       case 'text':
         say.print(answer('mesh.text', { text: parsed.text }, ({ text }) => text));

@@ -1,6 +1,4 @@
 /** The streams of one run: answers on stdout, everything else on stderr (U2, U4). */
-import { createInterface } from 'node:readline/promises';
-
 import type { Answer } from './answer.ts';
 import type { Context, Progress } from './context.ts';
 import type { ExitCode } from './exit.ts';
@@ -95,6 +93,7 @@ function progressOn(stream: NodeJS.WriteStream): Progress {
 }
 
 async function askOnStderr(question: string): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
     return await lines.question(question);

@@ -1,8 +1,7 @@
 import { answer } from '../answer.ts';
 import type { CommandDefinition } from '../definition.ts';
 
-/** The command that completes others: those of `table`. */
-export const completeOver = (table: readonly CommandDefinition[]): CommandDefinition => ({
+export const complete: CommandDefinition = {
   name: 'complete',
   group: 'processes',
   hidden: true,
@@ -14,8 +13,9 @@ export const completeOver = (table: readonly CommandDefinition[]): CommandDefini
   async run(given, context) {
     const { completionsOf } = await import('../completion/completions.ts');
     const { namesOfMesh } = await import('../completion/names-of-mesh.ts');
+    const { builtCommands } = await import('../built-commands.ts');
     const words = given.many('WORD');
-    const candidates = await completionsOf(words, table, (kind) => namesOfMesh(kind, words, context));
+    const candidates = await completionsOf(words, builtCommands(), (kind) => namesOfMesh(kind, words, context));
     return answer('mesh.completions', { candidates }, (of) => of.candidates.join('\n'));
   },
-});
+};
