@@ -5,7 +5,6 @@
 import { canonicalJson } from '../declaration/canonical.ts';
 import { given } from '../words/given.ts';
 import { collectKeys, type KeyFault } from './keys.ts';
-import type { Value } from './fill.ts';
 import { nameOf, type Placeholder } from './placeholders.ts';
 import { collected, type Collected } from './values.ts';
 
@@ -54,8 +53,11 @@ export function inOrder(entries: readonly CollectedEntry[]): readonly CollectedE
 
 const compareNames = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** The items of one collection in their order; the same item once, where it comes first. */
-export function itemsOf(entries: readonly CollectedEntry[]): readonly unknown[] {
+/**
+ * What `${collected:name}` stands for: the items in their order, the same item once, where it comes first. Filled into a text,
+ * items that are texts are its lines. A collection that nobody contributes to is an empty list, which is no fault.
+ */
+export function collectedValue(entries: readonly CollectedEntry[]): readonly unknown[] {
   const seen = new Set<string>();
   return inOrder(entries).flatMap(({ item }) => {
     const words = canonicalJson(item);
@@ -63,16 +65,6 @@ export function itemsOf(entries: readonly CollectedEntry[]): readonly unknown[] 
     seen.add(words);
     return [item];
   });
-}
-
-/**
- * What `${collected:name}` stands for: the list of its items; in a text, lines where all items are texts, and else that list as
- * JSON. A collection that nobody contributes to is an empty list and no lines, which is no fault.
- */
-export function collectedValue(entries: readonly CollectedEntry[]): Extract<Value, { kind: 'value' }> {
-  const items = itemsOf(entries);
-  const lines = items.filter((item) => typeof item === 'string');
-  return { kind: 'value', value: items, ...(lines.length === items.length ? { text: lines.join('\n') } : {}) };
 }
 
 /** Kinds that are read as collections of their own name (P4). */

@@ -9,8 +9,9 @@
  * | env | one word for `sh` and systemd, in quotes where needed; `#` lines hold none | the same |
  * | ini | text, in double quotes where needed (`\"`, `\\`, `\t`); one line | the same |
  * | raw | text as it is | text as it is |
+ *
+ * As text a list of texts is its lines, and anything else that is no text is JSON.
  */
-import { given } from '../words/given.ts';
 import { assertNever } from '../words/invariant.ts';
 import { fillEnv } from './fill-env.ts';
 import { fillIni } from './fill-ini.ts';
@@ -29,13 +30,9 @@ import {
 } from './template.ts';
 
 export type FileFormat = 'json' | 'yaml' | 'env' | 'ini' | 'raw';
-/**
- * What a placeholder stands for: any JSON value, or why there is none (P12). `text`: what stands for it in a text, where that is
- * not the value itself, as with a list that is lines there.
- */
+/** What a placeholder stands for: any JSON value, or why there is none (P12). */
 export type Value =
-  | { readonly kind: 'value'; readonly value: unknown; readonly text?: string }
-  | { readonly kind: 'missing'; readonly reason: string };
+  { readonly kind: 'value'; readonly value: unknown } | { readonly kind: 'missing'; readonly reason: string };
 /** Why a file is not filled; names the file and the placeholder, never a value (S5). */
 export type FillFault = { readonly file: string; readonly placeholder: string; readonly says: string };
 export type Filled =
@@ -92,8 +89,8 @@ function onceEach(found: ReturnType<typeof findPlaceholders>): ReturnType<typeof
 /** A value in the form that its placeholder asks for. */
 function fillingOf(placeholder: Placeholder, value: Value): Filling | { readonly says: string } {
   if (value.kind === 'missing') return { says: value.reason };
-  const typed: Filling = { kind: 'typed', value: value.value, ...given('text', value.text) };
-  if (holdsSurrogate([value.value, value.text ?? ''])) return { says: 'its value is no well-formed text' };
+  const typed: Filling = { kind: 'typed', value: value.value };
+  if (holdsSurrogate(value.value)) return { says: 'its value is no well-formed text' };
   if (placeholder.form === undefined) return typed;
   const text = wordsOf(typed);
   if (text === undefined) return { says: 'its value is null, which has no text' };

@@ -8,8 +8,7 @@ import { findPlaceholders, type Placeholder } from './placeholders.ts';
 
 /** What a placeholder stands for in its file. `raw`: goes in as it is, by wish of the placeholder. */
 export type Filling =
-  | { readonly kind: 'typed'; readonly value: unknown; readonly text?: string }
-  | { readonly kind: 'raw'; readonly text: string };
+  { readonly kind: 'typed'; readonly value: unknown } | { readonly kind: 'raw'; readonly text: string };
 
 export type Template = {
   /** The text, each placeholder one character: `mark`, which the text itself does not hold. */
@@ -64,12 +63,13 @@ export function fillingAt(template: Template, at: number): Filling {
   return present(template.fillings.get(at), 'a filling for each mark').filling;
 }
 
-/** A value as text: a text as it is, what is no text as JSON. Undefined: null, which has no text. */
+/** A value as text: a text as it is, a list of texts as its lines, anything else as JSON. Undefined: null, which has no text. */
 export function wordsOf(filling: Filling): string | undefined {
-  if (filling.text !== undefined) return filling.text;
-  if (filling.kind === 'raw') return undefined;
-  if (typeof filling.value === 'string') return filling.value;
-  return filling.value === null ? undefined : canonicalJson(filling.value);
+  if (filling.kind === 'raw') return filling.text;
+  const { value } = filling;
+  if (typeof value === 'string') return value;
+  if (Array.isArray(value) && value.every((one) => typeof one === 'string')) return value.join('\n');
+  return value === null ? undefined : canonicalJson(value);
 }
 
 /** A stretch with its marks filled, as plain text without any quoting. */

@@ -6,7 +6,6 @@ import {
   collectionOf,
   contributorsOf,
   isOf,
-  itemsOf,
   readCollections,
   type CollectedEntry,
 } from '../../../src/domain/provisioning/collections.ts';
@@ -47,7 +46,7 @@ describe('collections', () => {
       entry('gamma', 'zsh', 'a', 7),
       entry('gamma', 'zsh', 'last', 7),
     ];
-    expect(itemsOf(all)).toEqual(['first', 'a', 'b', 'c', 'last']);
+    expect(collectedValue(all)).toEqual(['first', 'a', 'b', 'c', 'last']);
   });
 
   test('[P4] in whatever order they were read, the same items make the same text', () => {
@@ -55,21 +54,22 @@ describe('collections', () => {
       fc.property(entries, fc.func(fc.integer()), (all, key) => {
         const shuffled = all.toSorted((a, b) => key(a) - key(b));
         expect(canonicalJson(collectedValue(shuffled))).toBe(canonicalJson(collectedValue(all)));
-        expect(itemsOf([...all, ...all])).toEqual(itemsOf(all));
+        expect(collectedValue([...all, ...all])).toEqual(collectedValue(all));
       }),
     );
   });
 
   test('[P13] in a file they are lines where all are texts, a list where a value stands alone, else JSON', () => {
     const fill = (format: 'raw' | 'json', text: string, all: readonly CollectedEntry[]) =>
-      fillText({ file: 'f', format, text, valueOf: () => collectedValue(all) });
+      fillText({ file: 'f', format, text, valueOf: () => ({ kind: 'value', value: collectedValue(all) }) });
     const texts = [entry('beta', 'a', 'two'), entry('alpha', 'a', 'one')];
     expect(fill('raw', '${shell:zsh}\n', texts)).toEqual({ kind: 'filled', text: 'one\ntwo\n' });
     expect(fill('json', '{"a": ${shell:zsh}, "b": "${shell:zsh}"}', texts)).toEqual({
       kind: 'filled',
       text: '{"a": ["one","two"], "b": "one\\ntwo"}',
     });
-    expect(fill('raw', '[${shell:zsh}]', [])).toEqual({ kind: 'filled', text: '[]' });
+    expect(fill('raw', 'a ${shell:zsh}', [])).toEqual({ kind: 'filled', text: 'a ' });
+    expect(fill('json', '${shell:zsh}', [])).toEqual({ kind: 'filled', text: '[]' });
     expect(fill('raw', '${collected:route}', [entry('a', 'a', { name: 'x' })])).toEqual({
       kind: 'filled',
       text: '[{"name":"x"}]',
