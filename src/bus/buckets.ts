@@ -2,7 +2,7 @@
 import { createInbox, StringCodec, type Msg } from 'nats';
 import type { BusConnection } from './connection.ts';
 import { BusFault, busFault, refusalCode } from './faults.ts';
-import { bucketName, putSubject, readBucketSubject } from './subjects.ts';
+import { bucketName, bucketStream, putSubject, readBucketSubject } from './subjects.ts';
 
 const wrongLastSequence = 10_071;
 const text = StringCodec();
@@ -63,6 +63,31 @@ export type WholeBucket = {
   /** The sequence of the last change of these keys. */
   readonly lastSequence: number;
 };
+
+const noStream = 10_059;
+
+/** The sequence of a bucket's last change, for MESH; undefined where the bucket is not there. As long as it stays, nothing in it moved. */
+export async function lastChange(mesh: BusConnection, bucket: string): Promise<number | undefined> {
+  try {
+    const manager = await mesh.nats.jetstreamManager({ checkAPI: false });
+    return (await manager.streams.info(bucketStream(bucket))).state.last_seq;
+  } catch (cause) {
+    if (refusalCode(cause) === noStream) return undefined;
+    throw busFault(bucketStream(bucket), cause);
+  }
+}
+
+/** Calls `heard` with each key that anybody puts or deletes, for MESH, until stopped; at most once each: who must not miss one reads the bucket. */
+export function onPut(mesh: BusConnection, bucket: string, heard: (key: string) => void): () => void {
+  const prefix = putSubject(bucket, '');
+  const subscription = mesh.nats.subscribe(putSubject(bucket, '>'), {
+    callback(error, message) {
+      // Not called from here: what a listener throws would end the client's reading for good, and unseen.
+      if (error === null) queueMicrotask(() => heard(message.subject.slice(prefix.length)));
+    },
+  });
+  return () => subscription.unsubscribe();
+}
 
 /** How many messages the server sends for one request, and how long it may pause between two of them. */
 const batch = 500;

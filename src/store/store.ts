@@ -12,9 +12,10 @@ import { eventReads, eventRows, markReads, unreadableReads, unreadableRows } fro
 import { intentReads, intentRows } from './rows/intent-rows.ts';
 import { moduleReads, moduleRows } from './rows/module-rows.ts';
 import { invitationReads, invitationRows, nodeReads, nodeRows } from './rows/node-rows.ts';
+import { buildReads, buildRows, leaseReads, leaseRows, relayReads, relayRows } from './rows/provisioner-rows.ts';
 import { refusedValueRows } from './rows/refused-value-rows.ts';
 import { secretReads, secretRows } from './rows/secret-rows.ts';
-import { numberedSnapshot, transaction, untilUndisturbed } from './transaction.ts';
+import { numberedSnapshot, snapshot, transaction, untilUndisturbed } from './transaction.ts';
 
 /** All that can be read in one snapshot. */
 export type View = ReturnType<typeof viewOf>;
@@ -41,10 +42,7 @@ export function openStore(address: StoreAddress & { readonly connections?: numbe
   return {
     write: (person, change, isolation = 'read committed') =>
       untilUndisturbed(() => transaction(pool, begin[isolation], (query) => change(txOf(query, person, inventories)))),
-    read: (look) =>
-      transaction(pool, 'begin isolation level repeatable read, read only', (query) =>
-        look(viewOf(query, inventories)),
-      ),
+    read: (look) => snapshot(pool, (query) => look(viewOf(query, inventories))),
     readNumbered: (look) => numberedSnapshot(pool, (query, number) => look(viewOf(query, inventories), number)),
     close: () => pool.end(),
   };
@@ -59,12 +57,15 @@ function viewOf(query: Query, inventories: InventoryReader) {
   return {
     ...inventoryReads(query, inventories),
     ...actReads(query),
+    ...buildReads(query),
     ...eventReads(query),
     ...intentReads(query),
     ...invitationReads(query),
+    ...leaseReads(query),
     ...markReads(query),
     ...moduleReads(query),
     ...nodeReads(query),
+    ...relayReads(query),
     ...reportReads(query),
     ...secretReads(query),
     ...sentReads(query),
@@ -76,14 +77,17 @@ function txOf(query: Query, person: string, inventories: InventoryReader) {
   return {
     ...viewOf(query, inventories),
     ...actRows(query),
+    ...buildRows(query),
     ...busCredentialRows(query),
     ...eventRows(query, person),
     ...intentRows(query),
     ...invitationRows(query),
+    ...leaseRows(query),
     ...lockRows(query),
     ...moduleRows(query),
     ...nodeRows(query),
     ...refusedValueRows(query),
+    ...relayRows(query),
     ...reportRows(query),
     ...secretRows(query),
     ...sentRows(query),

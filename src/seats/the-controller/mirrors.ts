@@ -5,6 +5,9 @@
  */
 import { setTimeout as pause } from 'node:timers/promises';
 import type { WholeBucket } from '../../bus/buckets.ts';
+import { differenceOf, isOfNodes, mirrorsOf, pendingBuilds, type Mirrors } from '../../domain/provisioning/mirrors.ts';
+import { buckets } from '../../domain/provisioning/values.ts';
+import { resolve } from '../../domain/resolution/resolve.ts';
 import type { MirrorSnapshot, RelayRecords } from '../../operations/provisioning/relay.ts';
 
 export type MirrorBus = {
@@ -18,16 +21,15 @@ export type MirrorBus = {
   delete(bucket: string, key: string): Promise<void>;
 };
 
-/** Bucket → key → the value as it is written. */
-export type Mirrors = ReadonlyMap<string, ReadonlyMap<string, string>>;
-
 export type MirrorPorts = {
   readonly records: RelayRecords;
   readonly bus: MirrorBus;
-  readonly mirrorsOf: (snapshot: MirrorSnapshot) => Mirrors;
   readonly providersOf: (snapshot: MirrorSnapshot) => readonly string[];
   /** Told after each look at which keys of which buckets moved, `<bucket>/<key>`. */
-  readonly onChanged: (changed: readonly string[], snapshot: MirrorSnapshot) => Promise<void> | void;
+  readonly onChanged: (
+    changed: readonly string[],
+    of: { readonly snapshot: MirrorSnapshot; readonly mirrors: Mirrors },
+  ) => Promise<void> | void;
   readonly log: {
     warn(fields: object, text: string): void;
     error(fields: object, text: string): void;
@@ -100,17 +102,25 @@ class Keeping {
   }
 
   async look(): Promise<void> {
-    const { records, mirrorsOf, providersOf, onChanged } = this.#ports;
+    const { records, providersOf, onChanged } = this.#ports;
     const drifted = await this.#drifted();
     if (drifted.size === 0 && this.#mark !== undefined && (await records.mark()) === this.#mark) return;
     const snapshot = await records.snapshot();
     await this.#ensure(providersOf(snapshot));
-    const mirrors = mirrorsOf(snapshot);
+    const { mirrors, unresolvable } = mirrorsIn(snapshot);
+    // What is there of a node that cannot be resolved stays (D5): its client would retire what it runs.
+    const isOfUnresolvable = isOfNodes(unresolvable);
     const changes: Change[] = [];
     for (const [bucket, wanted] of mirrors) {
       const isKnown = this.#known.has(bucket);
-      const present = this.#known.get(bucket) ?? (await this.#read(bucket));
-      const differing = differences(bucket, present.entries, wanted);
+      const { entries } = this.#known.get(bucket) ?? (await this.#read(bucket));
+      const present = new Map([...entries].map(([key, { value }]) => [key, value]));
+      const isKept = bucket === buckets.compositions ? undefined : isOfUnresolvable;
+      const { puts, deletes } = differenceOf(present, wanted, isKept);
+      const differing = [
+        ...puts.map((put) => ({ bucket, ...put })),
+        ...deletes.map((key) => ({ bucket, key, value: undefined })),
+      ];
       if (differing.length > 0 && (!isKnown || drifted.has(bucket))) await this.#say(bucket, differing);
       changes.push(...differing);
     }
@@ -119,7 +129,7 @@ class Keeping {
     this.#mark = snapshot.mark;
     await onChanged(
       changes.map(({ bucket, key }) => `${bucket}/${key}`),
-      snapshot,
+      { snapshot, mirrors },
     );
   }
 
@@ -192,15 +202,8 @@ class Keeping {
   }
 }
 
-function differences(
-  bucket: string,
-  present: ReadonlyMap<string, { readonly value: string }>,
-  wanted: ReadonlyMap<string, string>,
-): readonly Change[] {
-  const puts = [...wanted].filter(([key, value]) => present.get(key)?.value !== value);
-  const deletes = [...present.keys()].filter((key) => !wanted.has(key));
-  return [
-    ...puts.map(([key, value]) => ({ bucket, key, value })),
-    ...deletes.map((key) => ({ bucket, key, value: undefined })),
-  ];
+function mirrorsIn({ inventory, settings, builds, modules }: MirrorSnapshot) {
+  const addedAt = new Map(modules.map((row) => [row.module, row.addedAt.toISOString()]));
+  const pending = pendingBuilds(inventory.modules, builds, (module) => addedAt.get(module) ?? '');
+  return mirrorsOf({ inventory, resolution: resolve(inventory), settings, pending });
 }
