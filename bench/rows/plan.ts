@@ -1,12 +1,15 @@
 /** Planning: resolve, compose, digest. Pure, so that nothing but the processor is measured. */
 import { compose } from '../../src/domain/declaration/compose.ts';
 import type { Inventory } from '../../src/domain/resolution/inventory.ts';
+import { inventoryOf, recordsOf } from '../../src/domain/resolution/node-record.ts';
 import { resolve } from '../../src/domain/resolution/resolve.ts';
+import { present } from '../../src/domain/words/invariant.ts';
+import { nodeName } from '../../src/domain/words/names.ts';
 import { sha256Hex } from '../../src/sealing/digest.ts';
 import { floorText, sha, type FloorModule, type FloorNode } from '../floor/plan.ts';
 import { alternately, loadNow } from '../measure.ts';
 import { atMost, type Row } from '../table.ts';
-import { wideMesh } from '../wide-mesh.ts';
+import { nodeAt, wideMesh } from '../wide-mesh.ts';
 
 /** The same mesh as the floor's own values. */
 export function floorMesh(inventory: Inventory): { catalogue: readonly FloorModule[]; nodes: readonly FloorNode[] } {
@@ -64,15 +67,21 @@ export async function planRows(): Promise<readonly Row[]> {
   ];
 }
 
-/** A plan of a mesh of which another plan was just made, with one port of one node changed since. */
+/**
+ * A plan of a mesh of which another plan was just made, with one port of one node changed since: as the store reads it again, which
+ * gives the nodes of which nothing changed as they were.
+ */
 function changedOnce(): () => void {
-  let inventory = wideMesh(1_000, 20);
+  const { modules, ...lists } = wideMesh(1_000, 20);
+  let records = recordsOf({ modules, ...lists });
   let round = 0;
   return () => {
     round += 1;
-    const ports = inventory.ports.map((one, at) => (at === round ? { ...one, port: 29_000 + round } : one));
-    inventory = { ...inventory, ports };
-    digestsOf(inventory);
+    const name = nodeName.parse(nodeAt(round));
+    const before = present(records.get(name), 'the node that changes');
+    const ports = before.ports.map((one, at) => (at === 0 ? { ...one, port: 29_000 + round } : one));
+    records = new Map([...records, [name, { ...before, ports }]]);
+    digestsOf(inventoryOf(modules, records));
   };
 }
 

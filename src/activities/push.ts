@@ -39,13 +39,16 @@ const pushEnd = z.object({
 
 const few = (names: readonly NodeName[]): readonly NodeName[] => names.toSorted().slice(0, 10);
 
-const isFailure = (arrival: Arrival): boolean => arrival === 'failed' || arrival === 'refused';
+/** Those that were told, now or before, and of which it is not known that they answered. */
+function waitedFor({ sent, already }: Told, arrived: ReadonlyMap<NodeName, Arrival>): readonly NodeName[] {
+  return [...new Set([...sent, ...already])].filter((node) => (arrived.get(node) ?? 'waiting') === 'waiting');
+}
 
-function resultOf(
-  act: string,
-  told: Told,
-  { nodes, failed }: { readonly nodes: readonly NodeName[]; readonly failed: readonly NodeName[] },
-): PushResult {
+/** What came of the push, once every node that was told answered. */
+function answered(act: string, told: Told, arrived: ReadonlyMap<NodeName, Arrival>): PushResult | undefined {
+  if (waitedFor(told, arrived).length > 0) return undefined;
+  const nodes = [...new Set([...told.sent, ...told.already])];
+  const failed = nodes.filter((node) => arrived.get(node) !== 'applied');
   return {
     act,
     sent: told.sent.length,
@@ -62,23 +65,6 @@ function resultOf(
 /** The steps of `pushNodes`, over the worker's ports. */
 export function createPushActivities(ports: PushPorts) {
   const { acts, declarations, wakes } = ports;
-
-  /** What the nodes answer. Each is asked about until it did: what it is sent after that is another act's. */
-  const answersOf = (act: string, told: Told) => {
-    const nodes = [...new Set([...told.sent, ...told.already])];
-    let waiting: readonly NodeName[] = nodes;
-    const failed: NodeName[] = [];
-    return {
-      waitsFor: (): readonly string[] => waiting.map((node) => `${node} to report what it was sent`),
-      /** What came of the push, once all of them answered. */
-      look: async (): Promise<PushResult | undefined> => {
-        const arrivals = waiting.length === 0 ? [] : [...(await declarations.arrivals(waiting))];
-        waiting = arrivals.flatMap(([node, arrival]) => (arrival === 'waiting' ? [node] : []));
-        failed.push(...arrivals.flatMap(([node, arrival]) => (isFailure(arrival) ? [node] : [])));
-        return waiting.length > 0 ? undefined : resultOf(act, told, { nodes, failed });
-      },
-    };
-  };
 
   return {
     /** (1) Writes down whom this push is for. An unknown node, or one that has not joined, is refused before anything is sent. */
@@ -116,11 +102,11 @@ export function createPushActivities(ports: PushPorts) {
       const sent = new Set([...notes.sent, ...sending.sent]);
       const told = {
         sent: [...sent],
-        already: sending.already.filter((node) => !sent.has(node)),
+        already: [...sending.already.keys()].filter((node) => !sent.has(node)),
         unresolvable: [...sending.unresolvable.keys()],
         secretsMade: notes.secretsMade + sending.secretsMade,
       };
-      const result = sent.size > 0 ? undefined : await answersOf(act, told).look();
+      const result = sent.size > 0 ? undefined : answered(act, told, sending.already);
       if (result === undefined) await acts.note(act, told);
       else await acts.end(act, 'closed', { ...told, result });
     },
@@ -130,12 +116,17 @@ export function createPushActivities(ports: PushPorts) {
       const row = await acts.read(act);
       const ended = pushEnd.safeParse(row?.detail);
       if (ended.success) return ended.data.result;
-      const answers = answersOf(act, pushNotes.parse(row?.detail ?? {}));
+      const told = pushNotes.parse(row?.detail ?? {});
+      const arrived = new Map<NodeName, Arrival>();
       const result = await untilReported<PushResult>(
         wakes,
         async () => {
-          const done = await answers.look();
-          return done === undefined ? { waitsFor: answers.waitsFor() } : { done };
+          // Each node is asked about until it answered: what it is sent after that is another act's.
+          const waiting = waitedFor(told, arrived);
+          for (const [node, arrival] of await declarations.arrivals(waiting)) arrived.set(node, arrival);
+          const done = answered(act, told, arrived);
+          if (done !== undefined) return { done };
+          return { waitsFor: waitedFor(told, arrived).map((node) => `${node} to report what it was sent`) };
         },
         (waitsFor) => acts.note(act, { waitsFor }),
       );

@@ -2,6 +2,7 @@
  * Composing and sending, as every act does it (D1, D4): one snapshot, one number, a publish that expects the last
  * message it knows of, and the digest recorded after the stream has it, never before.
  */
+import { arrivalOf, type Arrival } from '../domain/act/waiting.ts';
 import { secretsToMake } from '../domain/credential/secrets-to-make.ts';
 import { compose, type Composition } from '../domain/declaration/compose.ts';
 import type { Refusal } from '../domain/refusal/refusal.ts';
@@ -27,8 +28,8 @@ export type SendingPorts = {
 
 export type Sending = {
   readonly sent: readonly NodeName[];
-  /** Their last message already said the same (D7). */
-  readonly already: readonly NodeName[];
+  /** Their last message already said the same (D7); and what had come of it by then. */
+  readonly already: ReadonlyMap<NodeName, Arrival>;
   readonly unresolvable: ReadonlyMap<NodeName, readonly Refusal[]>;
   readonly secretsMade: number;
 };
@@ -51,7 +52,7 @@ const atOnce = 2;
 export async function sendTo(ports: SendingPorts, act: string, nodes: readonly NodeName[]): Promise<Sending> {
   const answer = {
     sent: new Set<NodeName>(),
-    already: new Set<NodeName>(),
+    already: new Map<NodeName, Arrival>(),
     unresolvable: new Map<NodeName, readonly Refusal[]>(),
   };
   /** The stream's own word about a subject's last message, where it differs from our record. */
@@ -89,7 +90,7 @@ export async function sendTo(ports: SendingPorts, act: string, nodes: readonly N
         const row = rows.get(node);
         if (row?.digest !== composed.digest)
           toSend.push({ node, number, composed, expected: lastSequence.get(node) ?? row?.streamSequence ?? 0 });
-        else if (!answer.sent.has(node)) answer.already.add(node);
+        else if (!answer.sent.has(node)) answer.already.set(node, arrivalOf(row, row.reported));
       }
       for (const { node, lost } of await sendGroup(ports, toSend, digestOf)) {
         if (lost === undefined) answer.sent.add(node);
@@ -101,7 +102,7 @@ export async function sendTo(ports: SendingPorts, act: string, nodes: readonly N
     });
     left = again;
   }
-  return { sent: [...answer.sent], already: [...answer.already], unresolvable: answer.unresolvable, secretsMade };
+  return { sent: [...answer.sent], already: answer.already, unresolvable: answer.unresolvable, secretsMade };
 }
 
 /** Makes what is missing at either end of these nodes. Undefined: nothing was. What cannot be made leaves its node unresolvable. */

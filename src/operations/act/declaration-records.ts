@@ -53,8 +53,8 @@ export function declarationRecords(store: Reads<View> & ReadsNumbered<View> & Wr
     /** Whether each of these nodes did what it was last sent; one that was sent nothing is waited for like the others. */
     arrivals: (nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, Arrival>> =>
       store.read(async (view) => {
-        const rows = byNode(await view.arrivalRows(nodes));
-        return new Map(nodes.map((node) => [node, arrivalOf(rows.get(node)?.sent, rows.get(node)?.reported)]));
+        const rows = await view.lastSent(nodes);
+        return new Map(nodes.map((node) => [node, arrivalOf(rows.get(node), rows.get(node)?.reported)]));
       }),
 
     /** What the granters of these providers last said of each credential. */

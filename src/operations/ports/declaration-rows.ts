@@ -13,8 +13,11 @@ export type NewSent = {
   readonly resources: ReadonlyMap<string, string>;
 };
 /** Without the resources' digests: they are many, and only a plan asks for them. */
-export type LastSent = Omit<NewSent, 'resources'>;
-export type SentRow = LastSent & { readonly sentAt: Date };
+export type SentRow = Omit<NewSent, 'resources'> & { readonly sentAt: Date };
+export type LastSent = Omit<NewSent, 'resources'> & {
+  /** What the node last said of whatever it was sent; absent: it never spoke. */
+  readonly reported?: Pick<ReportRow, 'outcome' | 'digest' | 'number'>;
+};
 
 export type SentRows = {
   /** Each only if its number is higher than the one kept; answers the nodes that were recorded. */
@@ -23,8 +26,8 @@ export type SentRows = {
 export type SentReads = {
   /** Of these nodes, or of all. */
   sentRows(nodes?: readonly NodeName[]): Promise<readonly SentRow[]>;
-  /** The same of all nodes, without the time: for acts, which look at all of it each time. */
-  lastSent(): Promise<ReadonlyMap<NodeName, LastSent>>;
+  /** The same of those of these nodes, or of all, without the time and with the answer: what acts look at again and again. */
+  lastSent(nodes?: readonly NodeName[]): Promise<ReadonlyMap<NodeName, LastSent>>;
   /** What each of these nodes was last sent: resource id → digest of the resource. */
   sentResources(nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, NewSent['resources']>>;
 };
@@ -64,16 +67,7 @@ export type ReportRows = {
   /** The last one of each provision counts. */
   putGranterReports(said: readonly Pick<Report, 'node' | 'granters'>[], receivedAt: Date): Promise<void>;
 };
-/** What tells whether a node did what it was sent, and no more than that: acts look at it again and again. */
-export type ArrivalRow = {
-  readonly node: NodeName;
-  readonly sent: { readonly digest: string; readonly number: number };
-  /** Absent: it never spoke. */
-  readonly reported?: Pick<ReportRow, 'outcome' | 'digest' | 'number'>;
-};
 export type ReportReads = {
-  /** Of those of these nodes that were sent anything. */
-  arrivalRows(nodes: readonly NodeName[]): Promise<readonly ArrivalRow[]>;
   reportRows(nodes?: readonly NodeName[]): Promise<readonly ReportRow[]>;
   granterRows(nodes?: readonly NodeName[]): Promise<readonly GranterRow[]>;
 };

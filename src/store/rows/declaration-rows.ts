@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { granterStatus, outcome } from '../../domain/report/report.ts';
 import { moduleName, nodeName, provisionName } from '../../domain/words/names.ts';
-import type { ReportReads, ReportRows, SentReads, SentRows } from '../../operations/ports/declaration-rows.ts';
+import type {
+  LastSent,
+  ReportReads,
+  ReportRows,
+  SentReads,
+  SentRows,
+} from '../../operations/ports/declaration-rows.ts';
 import type { Query } from '../query.ts';
 
 const sentRow = z.object({
@@ -12,8 +18,24 @@ const sentRow = z.object({
   sentAt: z.date(),
 });
 const lastSentIn = z
-  .tuple([nodeName, z.string(), z.number(), z.number()])
-  .transform(([node, digest, number, streamSequence]) => ({ node, digest, number, streamSequence }));
+  .tuple([
+    nodeName,
+    z.string(),
+    z.number(),
+    z.number(),
+    outcome.nullable(),
+    z.string().nullable(),
+    z.number().nullable(),
+  ])
+  .transform(([node, digest, number, streamSequence, said, saidDigest, saidNumber]): LastSent => {
+    const sent = { node, digest, number, streamSequence };
+    if (said === null) return sent;
+    const about = {
+      ...(saidDigest !== null && { digest: saidDigest }),
+      ...(saidNumber !== null && { number: saidNumber }),
+    };
+    return { ...sent, reported: { outcome: said, ...about } };
+  });
 const sentResourcesRow = z.object({
   node: nodeName,
   resources: z.record(z.string(), z.string()).transform((resources) => new Map(Object.entries(resources))),
@@ -30,8 +52,14 @@ export function sentReads(query: Query): SentReads {
           order by node`,
         [nodes ?? null],
       ),
-    lastSent: async () => {
-      const tuples = await query.tuples(`select node, digest, number, stream_sequence from mesh.sent_declarations`);
+    lastSent: async (nodes) => {
+      const tuples = await query.tuples(
+        `select s.node, s.digest, s.number, s.stream_sequence, r.outcome, r.digest, r.number
+           from mesh.sent_declarations s
+           left join mesh.reports r on r.node = s.node
+          where $1::text[] is null or s.node = any ($1::text[])`,
+        [nodes ?? null],
+      );
       return new Map(tuples.map((tuple) => lastSentIn.parse(tuple)).map((row) => [row.node, row]));
     },
     sentResources: async (nodes) => {
@@ -91,19 +119,6 @@ const columns = `node, boot, sequence, outcome, digest, number, declared, applie
   nullif(declaration_gone, false) as "declarationGone", interval_ms as "intervalMs", stamped_at as "stampedAt", received_at as "receivedAt",
   failing_since as "failingSince", failing_reports as "failingReports"`;
 
-const arrivalIn = z
-  .tuple([nodeName, z.string(), z.number(), outcome.nullable(), z.string().nullable(), z.number().nullable()])
-  .transform(([node, digest, number, said, saidDigest, saidNumber]) => ({
-    node,
-    sent: { digest, number },
-    ...(said !== null && {
-      reported: {
-        outcome: said,
-        ...(saidDigest !== null && { digest: saidDigest }),
-        ...(saidNumber !== null && { number: saidNumber }),
-      },
-    }),
-  }));
 const granterRow = z.object({
   node: nodeName,
   module: moduleName,
@@ -120,16 +135,6 @@ export function reportReads(query: Query): ReportReads {
         `select ${columns} from mesh.reports where $1::text[] is null or node = any ($1::text[]) order by node`,
         [nodes ?? null],
       ),
-    arrivalRows: async (nodes) => {
-      const tuples = await query.tuples(
-        `select s.node, s.digest, s.number, r.outcome, r.digest, r.number
-           from mesh.sent_declarations s
-           left join mesh.reports r on r.node = s.node
-          where s.node = any ($1::text[])`,
-        [nodes],
-      );
-      return tuples.map((tuple) => arrivalIn.parse(tuple));
-    },
     granterRows: (nodes) =>
       query.rows(
         granterRow,
