@@ -12,8 +12,8 @@ export type Gate = {
   /** Nobody gets through any more, and whoever is through is cut off. */
   close(): void;
   open(): void;
-  /** Cuts the connection at the next message to the server that matches; resolves when that happened. */
-  cutAt(matches: RegExp, cut: Cut): Promise<void>;
+  /** Cuts the connection at the next message to the server that matches, of a connection on which `after` went by; resolves when that happened. */
+  cutAt(of: { readonly after?: RegExp; readonly at: RegExp; readonly cut: Cut }): Promise<void>;
   end(): Promise<void>;
 };
 
@@ -21,7 +21,7 @@ export async function raiseGate(to: { readonly host: string; readonly port: numb
   const sockets = new Set<Socket>();
   const triedAt: number[] = [];
   let isOpen = true;
-  let next: { readonly matches: RegExp; readonly cut: Cut; readonly done: () => void } | undefined;
+  let next: (Parameters<Gate['cutAt']>[0] & { readonly done: () => void }) | undefined;
 
   const server = createServer((client) => {
     if (!isOpen) {
@@ -31,6 +31,7 @@ export async function raiseGate(to: { readonly host: string; readonly port: numb
     }
     const behind = connect(to);
     let isDeaf = false;
+    let wentBy = '';
     for (const socket of [client, behind]) {
       sockets.add(socket);
       // Either end going takes the other along; how it went is no news here.
@@ -42,7 +43,10 @@ export async function raiseGate(to: { readonly host: string; readonly port: numb
       });
     }
     client.on('data', (bytes: Buffer) => {
-      const cut = next !== undefined && next.matches.test(bytes.toString('latin1')) ? next : undefined;
+      const text = bytes.toString('latin1');
+      const isIt = next?.at.test(text) === true && (next.after === undefined || next.after.test(wentBy));
+      wentBy += text;
+      const cut = isIt ? next : undefined;
       if (cut === undefined) return void behind.write(bytes);
       next = undefined;
       isDeaf = true;
@@ -75,9 +79,9 @@ export async function raiseGate(to: { readonly host: string; readonly port: numb
     open() {
       isOpen = true;
     },
-    cutAt: (matches, cut) =>
+    cutAt: (of) =>
       new Promise((done) => {
-        next = { matches, cut, done };
+        next = { ...of, done };
       }),
     async end() {
       cutAll();
