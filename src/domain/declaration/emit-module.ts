@@ -85,17 +85,34 @@ export function emitProcesses(
   }
   return {
     refusals,
-    emitted: resources.flatMap((item) =>
-      item.kind === 'process' ? [emitted(processOf(placed.module, item, ports))] : [],
-    ),
+    emitted: resources.flatMap((item) => (item.kind === 'process' ? [emitProcess(placed.module, item, ports)] : [])),
   };
 }
 
-function processOf(
-  module: ModuleName,
-  item: Extract<ManifestResource, { kind: 'process' }>,
-  ports: Readonly<Record<string, number>>,
-): ProcessResource {
+type ProcessItem = Extract<ManifestResource, { kind: 'process' }>;
+type Ports = Readonly<Record<string, number>>;
+
+// Only its ports are others on another node: the canonical text before and after them is put into words once.
+const aroundPorts = new WeakMap<ProcessItem, { readonly before: string; readonly after: string }>();
+
+function emitProcess(module: ModuleName, item: ProcessItem, ports: Ports): Emitted {
+  const resource = processOf(module, item, ports);
+  const { before, after } = aroundPorts.get(item) ?? wordsAround(item, resource);
+  return { resource, text: `${before},"ports":${canonicalJson(ports)},${after}` };
+}
+
+function wordsAround(
+  item: ProcessItem,
+  resource: ProcessResource,
+): { readonly before: string; readonly after: string } {
+  const part = (isIts: (key: string) => boolean): string =>
+    canonicalJson(Object.fromEntries(Object.entries(resource).filter(([key]) => isIts(key))));
+  const words = { before: part((key) => key < 'ports').slice(0, -1), after: part((key) => key > 'ports').slice(1) };
+  aroundPorts.set(item, words);
+  return words;
+}
+
+function processOf(module: ModuleName, item: ProcessItem, ports: Ports): ProcessResource {
   return {
     kind: 'process',
     id: resourceId(module, 'process', item.name),

@@ -54,7 +54,11 @@ export function indexOver(catalogue: Catalogue, record: InventoryIndex['record']
     nodes: { get: (node) => record(node)?.facts, has: (node) => record(node)?.facts !== undefined },
     assigned: { get: (node) => of(node)?.assigned },
     pin: (node, provision) => of(node)?.pins.get(provision),
-    bound: ({ node, module }, provision) => of(node)?.bindings.get(`${module}/${provision}`),
+    bound: ({ node, module }, provision) => {
+      const bindings = of(node)?.bindings;
+      // Most nodes have none, and a walk asks for each requirement.
+      return bindings === undefined || bindings.size === 0 ? undefined : bindings.get(`${module}/${provision}`);
+    },
     ports: ({ node, module }) => of(node)?.ports.get(module) ?? [],
     pairs: (key) => of(key.consumerNode)?.pairs.get(credentialOf(key)) ?? [],
     own: ({ node, module, name }) => of(node)?.own.get(`${module}/${name}`),
