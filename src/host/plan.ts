@@ -7,6 +7,7 @@
  *
  * Only what stands in the ledger is ever taken away: what the node carries, and what others wrote, is not in it.
  */
+import { grantsDirectory, programFolder } from '../domain/declaration/beside-grants.ts';
 import type { Declaration, Resource } from '../domain/declaration/declaration.ts';
 import type { LedgerEntry } from './ledger.ts';
 
@@ -31,14 +32,20 @@ export function processKey(process: { readonly module: string; readonly name: st
   return `${process.module}.${process.name}`;
 }
 
-/** The paths that a declaration speaks of: those it puts, and those that its processes write for the host to read. */
+/**
+ * The paths that a declaration speaks of: those it puts, those that its processes write for the host to read, and the folder
+ * where the host keeps a provider's account on the bus.
+ */
 export function declaredPaths(declaration: Declaration): ReadonlySet<string> {
   return new Set([
     ...declaration.resources.flatMap((resource) => {
       if (resource.kind !== 'process') return [resource.path];
       return resource.ready !== undefined && 'file' in resource.ready ? [resource.ready.file] : [];
     }),
-    ...declaration.granters.map((granter) => granter.status),
+    ...declaration.granters.flatMap(({ status }) => {
+      const directory = grantsDirectory(status);
+      return directory === undefined ? [status] : [status, programFolder(directory)];
+    }),
   ]);
 }
 

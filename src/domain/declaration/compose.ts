@@ -7,11 +7,12 @@ import type { NodeRecord } from '../resolution/node-record.ts';
 import type { Binding, ResolvedNode } from '../resolution/resolve.ts';
 import { present } from '../words/invariant.ts';
 import type { NodeName } from '../words/names.ts';
+import { statusFile } from './beside-grants.ts';
 import { canonicalJson } from './canonical.ts';
 import { declarationLimitBytes, type Declaration } from './declaration.ts';
 import { emitConsumed, together, type Emission, type Emitting } from './emit-credentials.ts';
 import { emitFilled } from './emit-filled.ts';
-import { emitGrants, statusFile } from './emit-grants.ts';
+import { emitGrants } from './emit-grants.ts';
 import { emitFiles, emitProcesses, type Emitted } from './emit-module.ts';
 import { areStill, watching, type Reads, type ResolutionLookup } from './reads.ts';
 

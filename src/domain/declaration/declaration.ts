@@ -160,6 +160,8 @@ export const grant = z.strictObject({
   owner: z.string(),
   fullName: z.string(),
   database: z.string(),
+  /** Every generation has this login (the password form), so that it is a fact of the binding like the others. */
+  keepsLogin: z.literal(true).optional(),
 });
 export type Grant = z.infer<typeof grant>;
 export const grantList = z.strictObject({
@@ -168,6 +170,8 @@ export const grantList = z.strictObject({
   provision: provisionName,
   /** How long open sessions of a login that was replaced may go on, milliseconds (S11). */
   drainMs: z.int(),
+  /** Where consumers reach the provision: what its program tells them of it. */
+  at: z.strictObject({ host: z.string(), port: z.int().optional() }).optional(),
   grants: z.array(grant),
 });
 export type GrantList = z.infer<typeof grantList>;

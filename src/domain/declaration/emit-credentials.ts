@@ -55,7 +55,7 @@ function accessFacts({ index, hash }: Emitting, { key, form }: Need, generation:
 }
 
 /** Where a provision is reached: the provider's address, and the port the mesh assigned there if it listens. */
-function placeOf(
+export function placeOf(
   index: InventoryIndex,
   provision: ProvisionName,
   provider: Placed,

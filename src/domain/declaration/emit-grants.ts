@@ -3,6 +3,7 @@
  * what (S7). Only needs of the present resolution get there: that is how a withdrawn consumer's access ends (M14).
  */
 import { consumerName, loginsOf } from '../credential/logins.ts';
+import { overlaps } from '../credential/overlaps.ts';
 import { pairToMake, type SecretNeed } from '../credential/secrets-to-make.ts';
 import type { PairSecret } from '../credential/credential.ts';
 import type { Provides } from '../manifest/manifest.ts';
@@ -12,15 +13,15 @@ import { given } from '../words/given.ts';
 import type { ModuleName, NodeName } from '../words/names.ts';
 import { canonicalJson } from './canonical.ts';
 import { grantListFile, type Grant, type GrantList, type SecretResource } from './declaration.ts';
-import { together, type Emission, type Emitting } from './emit-credentials.ts';
+import { placeOf, together, type Emission, type Emitting } from './emit-credentials.ts';
 import { emitted, resourceId } from './emit-module.ts';
 
-type Granting = { readonly module: ModuleName; readonly provided: Provides; readonly directory: string };
-
-/** The status file that a granter writes beside its directory, where its own files are left alone (S8). */
-export function statusFile(directory: string): string {
-  return `${directory}.status.json`;
-}
+type Granting = {
+  readonly node: NodeName;
+  readonly module: ModuleName;
+  readonly provided: Provides;
+  readonly directory: string;
+};
 
 /** The grants of one module on one node: nothing for provisions that take no credentials. */
 export function emitGrants(
@@ -34,19 +35,22 @@ export function emitGrants(
     provides.flatMap((provided) => {
       if (provided.grants === undefined) return [];
       const needs = asked.filter((need) => need.key.providerModule === module && need.key.provision === provided.name);
-      return [emitDirectory(emitting, { module, provided, directory: provided.grants }, needs)];
+      return [emitDirectory(emitting, { node, module, provided, directory: provided.grants }, needs)];
     }),
   );
 }
 
 function emitDirectory(emitting: Emitting, granting: Granting, needs: readonly Need[]): Emission {
-  const { module, provided, directory } = granting;
+  const { node, module, provided, directory } = granting;
   const granted = needs.map((need) => grantsOf(emitting, granting, need));
+  const place = placeOf(emitting.index, provided.name, { node, module });
   const list: GrantList = {
     schema: 'mesh.grants',
     version: 1,
     provision: provided.name,
     drainMs: provided.drainMs,
+    // A port that is not assigned yet is refused where the module's processes are composed.
+    ...(isRefusal(place) ? {} : { at: place }),
     grants: granted.flatMap((one) => one.grants).toSorted((a, b) => (a.file < b.file ? -1 : 1)),
   };
   const path = `${directory}/${grantListFile}`;
@@ -118,6 +122,7 @@ function grantOf({ hash }: Emitting, need: Need, { generation }: PairSecret): Gr
     owner,
     fullName,
     database,
+    ...(overlaps(need.form) ? {} : { keepsLogin: true as const }),
   };
 }
 

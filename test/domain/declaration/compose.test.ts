@@ -167,6 +167,7 @@ describe('what a node should be', () => {
     expect(listOf(inventory)).toMatchObject({
       provision: 'postgres-database',
       drainMs: 30_000,
+      at: { host: 'beta.test', port: 20_000 },
       grants: [
         {
           node: 'alpha',
@@ -178,9 +179,17 @@ describe('what a node should be', () => {
           fullName: 'alpha.notes',
           database: 'alpha.notes',
         },
-        { node: 'gamma', module: 'ledger', generation: 1, file: 'gamma.ledger.1', login: 'gamma.ledger_a' },
+        {
+          node: 'gamma',
+          module: 'ledger',
+          generation: 1,
+          file: 'gamma.ledger.1',
+          login: 'gamma.ledger_a',
+          keepsLogin: true,
+        },
       ],
     });
+    expect(listOf(inventory).grants[0]).not.toHaveProperty('keepsLogin');
     expect(composed(inventory, 'beta').declaration.granters).toEqual([
       { module: 'postgres', provision: 'postgres-database', status: '/var/lib/postgres-grants.status.json' },
     ]);
