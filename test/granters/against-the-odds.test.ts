@@ -171,8 +171,12 @@ async function waits(act: string, words: RegExp): Promise<string> {
   await until(
     async () => {
       const [row] = await mesh.ask(`select detail->'waitsFor' as waits from mesh.acts where act = '${act}'`);
-      const all: readonly unknown[] = Array.isArray(row?.['waits']) ? row['waits'] : [];
-      said = String(all.find((one) => words.test(String(one))) ?? '');
+      said =
+        z
+          .array(z.string())
+          .catch([])
+          .parse(row?.['waits'])
+          .find((one) => words.test(one)) ?? '';
       return said !== '';
     },
     { withinMs: 30_000, what: `the act to wait for ${words.source}` },
