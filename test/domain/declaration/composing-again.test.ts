@@ -11,7 +11,22 @@ import {
 } from '../../../src/domain/resolution/node-record.ts';
 import { resolve } from '../../../src/domain/resolution/resolve.ts';
 import { nodeName, type NodeName } from '../../../src/domain/words/names.ts';
-import { at, base64, binding, consumer, hash, mesh, module, node, own, pair, pairKey, pin, port, provider } from '../mesh.ts';
+import {
+  at,
+  base64,
+  binding,
+  consumer,
+  hash,
+  mesh,
+  module,
+  node,
+  own,
+  pair,
+  pairKey,
+  pin,
+  port,
+  provider,
+} from '../mesh.ts';
 
 const places = ['alpha', 'beta', 'gamma', 'delta'];
 const site = (value: string): CatalogueModule =>
@@ -104,9 +119,11 @@ const changes: readonly fc.Arbitrary<Step>[] = [
     change: altered(name, (record) => {
       const copy = { sealed: base64(blob), fingerprint: `key-of-${name}` };
       const row = own(`${name}/site`, 'cookie-key', { node: copy });
-      return { ...record, ownSecrets: toggled(record.ownSecrets, row, (one) => one.node.sealed === copy.sealed).slice(-1) };
+      return {
+        ...record,
+        ownSecrets: toggled(record.ownSecrets, row, (one) => one.node.sealed === copy.sealed).slice(-1),
+      };
     }),
-  })),
   })),
   fc.tuple(some(places), some(['one.test', 'two.test']), some(['', `'s other key`])).map(([name, address, key]) => ({
     change: altered(name, (record) => ({
