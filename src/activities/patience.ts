@@ -8,10 +8,12 @@ const lookAgainMs = 1000;
 
 /** How often at most it is written down what is waited for: it is for people to read. */
 const sayAgainMs = 1000;
+/** What comes within this time was not waited for. */
+const saysNothingMs = 300;
 
 /**
  * Calls `look` until it answers something, woken by reports; heartbeats what it waits for, and has it said. What was said last
- * stands until the step's own note takes it back. Survives any restart, since each look reads rows alone. Looking takes at
+ * stands until what is noted next takes it back. Survives any restart, since each look reads rows alone. Looking takes at
  * most half of its time, however many report. Ends by cancellation with CancelledFailure.
  */
 export async function untilReported<T>(
@@ -21,7 +23,7 @@ export async function untilReported<T>(
 ): Promise<T> {
   const context = Context.current();
   let said = '';
-  let saidAt = -Infinity;
+  let sayFrom = performance.now() + saysNothingMs;
   let saying = Promise.resolve();
   for (;;) {
     const since = wakes.now();
@@ -34,15 +36,16 @@ export async function untilReported<T>(
     }
     const words = seen.waitsFor.slice(0, 20).join('; ');
     context.heartbeat(words.slice(0, 500));
-    if (words !== said && began - saidAt >= sayAgainMs) {
+    if (words !== said && began >= sayFrom) {
       await saying;
       // Nothing that is waited for gets later by it.
       saying = say(seen.waitsFor.slice(0, 20));
       saying.catch(() => {});
       said = words;
-      saidAt = began;
+      sayFrom = began + sayAgainMs;
     }
-    await Promise.race([Promise.all([wakes.after(since, lookAgainMs), pause(tookMs)]), context.cancelled]);
+    const untilMs = said === '' ? Math.max(1, sayFrom - performance.now()) : lookAgainMs;
+    await Promise.race([Promise.all([wakes.after(since, untilMs), pause(tookMs)]), context.cancelled]);
     if (context.cancellationSignal.aborted) throw new CancelledFailure('the wait was cancelled');
   }
 }

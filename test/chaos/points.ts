@@ -13,33 +13,33 @@ const sends = ['declarations.numbered', 'bus.publish', 'bus.announceChanged', 'd
 
 /** A1 until nothing can be taken back. */
 export const untilCommitPoints = [
-  ...step('prepareRotation', ['acts.begin', 'credentials.lock', 'acts.note']),
+  ...step('prepareRotation', ['credentials.lock']),
   ...step('commitRotation', ['credentials.commit']),
 ];
 
 /** A1 with an overlap. */
 export const rotationPoints = [
   ...untilCommitPoints,
-  ...step('tellProviders', [...sends, 'acts.note']),
+  ...step('tellProviders', sends),
   ...step('tellConsumers', ['credentials.handOver', ...sends, 'acts.note']),
   ...step('awaitUse', ['acts.note']),
-  ...step('withdrawOld', ['acts.note', 'credentials.withdrawLeaving', ...sends]),
-  ...step('closeRotation', ['credentials.unlock', 'acts.end']),
+  ...step('withdrawOld', ['credentials.withdrawLeaving', ...sends, 'acts.note']),
+  ...step('closeRotation', ['acts.end']),
 ];
 
 /** A1 without: both ends are told in one step. */
 export const abruptPoints = [
   ...step('commitRotation', ['credentials.commit']),
   ...step('tellProviders', [...sends, 'acts.note']),
-  ...step('closeRotation', ['credentials.unlock', 'acts.end']),
+  ...step('closeRotation', ['acts.end']),
 ];
 
 /** A1 when it is cancelled before its commit. */
-export const undoingPoints = step('settleRotation', ['acts.begin', 'acts.settle', 'credentials.unlock']);
+export const undoingPoints = step('settleRotation', ['acts.begin', 'acts.settle']);
 
 /** A7, with a secret to make. */
 export const pushPoints = [
-  ...step('preparePush', ['acts.begin', 'acts.note']),
+  ...step('preparePush', ['acts.begin']),
   ...step('sendDeclarations', ['credentials.keep', ...sends, 'acts.note']),
   ...step('awaitNodes', ['acts.note', 'acts.end']),
 ];
@@ -74,6 +74,9 @@ const looks = new Set([
   'bus.last',
   'bus.prepare',
   'busCredentials.liveOf',
+  'credentials.bound',
+  'credentials.ends',
+  'declarations.arrivals',
   'declarations.granterEntries',
   'declarations.reportsOf',
   'declarations.sealingKeys',

@@ -5,6 +5,7 @@ import { actRecords } from '../../src/operations/act/act-records.ts';
 import { busCredentialRecords } from '../../src/operations/act/bus-credential-records.ts';
 import { credentialRecords, type MadePair } from '../../src/operations/act/credential-records.ts';
 import { declarationRecords } from '../../src/operations/act/declaration-records.ts';
+import type { NewAct } from '../../src/operations/ports/act-rows.ts';
 import { begin, join, module, node, raiseWorlds, type World, type Worlds } from './world.ts';
 
 let worlds: Worlds;
@@ -43,6 +44,13 @@ const generations = async (): Promise<readonly string[]> =>
   (await world.ask(`select local, generation, stage from mesh.pair_secrets order by local, generation`)).map((row) =>
     Object.values(row).join(' ').trim(),
   );
+const rotating = (act: string): NewAct => ({
+  act,
+  workflowId: `rotate/${act}`,
+  kind: 'rotate',
+  summary: `Rotate for ${act}`,
+  person: 'ada',
+});
 const kinds = async (): Promise<readonly unknown[]> =>
   (await world.ask(`select kind from mesh.events order by id`)).map((row) => row['kind']);
 
@@ -67,8 +75,10 @@ describe('an act’s record', () => {
   test('[A1.3] settling before the commit fences it: what comes late writes nothing', async () => {
     await begin(world, 'run-1');
     expect(await actRecords(world.store).settle('run-1')).toBe('abandoned');
-    expect(await credentialRecords(world.store).commit('run-1', [made()])).toBe('abandoned');
-    await expect(credentialRecords(world.store).lock('run-1', [pairPath(key)])).rejects.toThrow(/has ended/);
+    expect(await credentialRecords(world.store).commit('run-1', async () => [made()])).toBe('abandoned');
+    await expect(credentialRecords(world.store).lock(rotating('run-1'), [pairPath(key)], {})).rejects.toThrow(
+      /has ended/,
+    );
     expect(await generations()).toEqual([]);
     expect(await world.ask(`select * from mesh.credential_locks`)).toEqual([]);
   });
@@ -78,7 +88,7 @@ describe('an act’s record', () => {
       const act = await begin(world, `run-${round}`);
       const [settled, committed] = await Promise.all([
         actRecords(world.store).settle(act),
-        credentialRecords(world.another()).commit(act, [made({ generation: round, stage: 'arriving' })]),
+        credentialRecords(world.another()).commit(act, async () => [made({ generation: round, stage: 'arriving' })]),
       ]);
       expect(settled).toBe(committed);
       const there = await world.ask(`select from mesh.pair_secrets where act = '${act}'`);
@@ -90,17 +100,22 @@ describe('an act’s record', () => {
 describe('locks', () => {
   test('[A1.0] two acts cannot lock one credential, however they were asked for; all of them or none', async () => {
     const [one, two] = [credentialRecords(world.store), credentialRecords(world.another())];
-    await begin(world, 'run-1', 'rotate/alpha/postgres-database');
-    await begin(world, 'run-2');
-    expect(await one.lock('run-1', ['a', 'b'])).toBeUndefined();
-    expect(await one.lock('run-1', ['a', 'b'])).toBeUndefined();
-    expect(await two.lock('run-2', ['b', 'c'])).toEqual({ taken: 'b', by: 'rotate/alpha/postgres-database' });
+    expect(await one.lock(rotating('run-1'), ['a', 'b'], { about: 'a and b' })).toEqual({
+      about: { about: 'a and b' },
+    });
+    // What a late attempt found meanwhile does not take the place of what the first wrote down.
+    expect(await one.lock(rotating('run-1'), ['a', 'b'], { about: 'else' })).toEqual({ about: { about: 'a and b' } });
+    expect(await two.lock(rotating('run-2'), ['b', 'c'], {})).toEqual({ taken: 'b', by: 'rotate/run-1' });
+    expect((await world.ask(`select act, detail from mesh.acts`)).map(({ act, detail }) => [act, detail])).toEqual([
+      ['run-1', { about: 'a and b' }],
+    ]);
     expect(await world.ask(`select credential from mesh.credential_locks order by 1`)).toEqual([
       { credential: 'a' },
       { credential: 'b' },
     ]);
-    await one.unlock('run-1');
-    expect(await two.lock('run-2', ['b', 'c'])).toBeUndefined();
+    await actRecords(world.store).end('run-1', 'closed');
+    expect(await two.lock(rotating('run-2'), ['b', 'c'], {})).toEqual({ about: {} });
+    expect((await kinds()).slice(-3)).toEqual(['act-started', 'act-closed', 'act-started']);
   });
 
   test('[A1.0] of acts that lock overlapping sets at once, no credential has two, and at most one wins each', async () => {
@@ -114,11 +129,12 @@ describe('locks', () => {
     const answers = await Promise.all(
       sets.map(async (paths, index) => {
         const store = world.another();
-        const act = await begin({ ...world, store }, `run-${index}`);
-        return { act, paths, taken: await credentialRecords(store).lock(act, paths) };
+        const act = `run-${index}`;
+        const answer = await credentialRecords(store).lock(rotating(act), paths, {});
+        return { act, paths, isTaken: 'taken' in answer };
       }),
     );
-    const won = answers.filter(({ taken }) => taken === undefined);
+    const won = answers.filter(({ isTaken }) => !isTaken);
     const rows = await world.ask(`select credential, act from mesh.credential_locks order by credential`);
     expect(rows).toEqual(
       won
@@ -130,8 +146,7 @@ describe('locks', () => {
   });
 
   test('[A1.0] an act that ended holds nothing', async () => {
-    await begin(world, 'run-1');
-    await credentialRecords(world.store).lock('run-1', ['a']);
+    await credentialRecords(world.store).lock(rotating('run-1'), ['a'], {});
     await actRecords(world.store).end('run-1', 'failed');
     expect(await world.ask(`select * from mesh.credential_locks`)).toEqual([]);
   });
@@ -143,16 +158,22 @@ describe('credentials', () => {
     await begin(world, 'push');
     expect(await credentials.keep('push', [made(), made({ key: other })], [])).toBe(2);
     await begin(world, 'rotate');
-    expect(await credentials.commit('rotate', [made({ generation: 2, stage: 'arriving' })])).toBe('committed');
+    expect(await credentials.commit('rotate', async () => [made({ generation: 2, stage: 'arriving' })])).toBe(
+      'committed',
+    );
     expect(await generations()).toEqual(['1 current', '2 arriving', 'reports 1 current']);
     expect(await credentials.madeBy('rotate')).toEqual([
       { key, generation: 2, stage: 'arriving', origin: 'made', consumer: blob('consumer'), provider: blob('provider') },
     ]);
-    await credentials.handOver('rotate');
-    await credentials.handOver('rotate');
+    await credentials.handOver('rotate', { overlapFrom: 'then' });
+    // Told again after an answer was lost: nothing moves twice, and the time stays what it was.
+    expect((await credentials.handOver('rotate', { overlapFrom: 'later' })).detail).toEqual({
+      overlapFrom: 'then',
+      waitsFor: [],
+    });
     expect(await generations()).toEqual(['1 leaving', '2 current', 'reports 1 current']);
-    await credentials.withdrawLeaving('rotate');
-    await credentials.withdrawLeaving('rotate');
+    await credentials.withdrawLeaving('rotate', {});
+    await credentials.withdrawLeaving('rotate', {});
     expect(await generations()).toEqual(['1 withdrawn', '2 current', 'reports 1 current']);
     expect(await kinds()).toEqual(
       expect.arrayContaining(['credential-made', 'credentials-handed-over', 'credential-withdrawn']),
@@ -164,8 +185,8 @@ describe('credentials', () => {
     await begin(world, 'push');
     await credentials.keep('push', [made()], []);
     await begin(world, 'rotate');
-    await credentials.commit('rotate', [made({ generation: 2, earlier: 'withdrawn' })]);
-    await credentials.commit('rotate', [
+    await credentials.commit('rotate', async () => [made({ generation: 2, earlier: 'withdrawn' })]);
+    await credentials.commit('rotate', async () => [
       made({ generation: 2, earlier: 'withdrawn', consumer: blob('a second value') }),
     ]);
     expect(await generations()).toEqual(['1 withdrawn', '2 current']);
@@ -209,8 +230,7 @@ describe('credentials', () => {
     expect(await credentials.keep('push-2', remade, [{ ...own, node: blob('new-key') }])).toBe(2);
     expect(await credentials.keep('push-2', remade, [{ ...own, node: blob('newer-key') }])).toBe(0);
     expect(await generations()).toEqual(['1 withdrawn', '2 current']);
-    await begin(world, 'rotate');
-    await credentials.lock('rotate', [pairPath(key)]);
+    await credentials.lock(rotating('rotate'), [pairPath(key)], {});
     await begin(world, 'push-3');
     expect(await credentials.keep('push-3', [made({ generation: 3, earlier: 'withdrawn' })], [])).toBe(0);
     expect(await generations()).toEqual(['1 withdrawn', '2 current']);

@@ -3,7 +3,7 @@
  * idempotent by the act's id.
  */
 import type { ActRow, ActRows, LockRows, NewAct } from '../ports/act-rows.ts';
-import { controller, type Detail, type EventRows, type Reads, type Writes } from '../ports/work.ts';
+import { controller, type Detail, type EventRows, type NewEvent, type Reads, type Writes } from '../ports/work.ts';
 
 type ActStore = Writes<ActRows & LockRows & EventRows> & Reads<Pick<ActRows, 'actRow'>>;
 
@@ -13,14 +13,9 @@ export function actRecords(store: ActStore) {
     /** Records that an act began, once however often it is called; answers its row as it now is. */
     begin: (act: NewAct): Promise<ActRow> =>
       store.write(act.person, async (tx) => {
-        if (await tx.insertAct(act)) {
-          await tx.event({
-            kind: 'act-started',
-            about: act.workflowId,
-            detail: { act: act.act, summary: act.summary },
-          });
-        }
-        return heldAct(tx, act.act);
+        const [isNew, row] = await Promise.all([tx.insertAct(act), heldAct(tx, act.act)]);
+        if (isNew) await tx.event(startOf(act));
+        return row;
       }),
 
     read: (act: string): Promise<ActRow | undefined> => store.read((view) => view.actRow(act)),
@@ -57,6 +52,11 @@ export function actRecords(store: ActStore) {
         return 'abandoned';
       }),
   };
+}
+
+/** What is told of an act that began. */
+export function startOf({ act, workflowId, person, summary }: NewAct): NewEvent {
+  return { kind: 'act-started', about: workflowId, person, detail: { act, summary } };
 }
 
 /** The act's row, held until the transaction ends. That it is there is the caller's duty: an act begins before it acts. */

@@ -54,3 +54,7 @@ export type SecretReads = {
   pairSecretRows(): Promise<readonly PairSecretRow[]>;
   ownSecretRows(): Promise<readonly OwnSecretRow[]>;
 };
+export type BoundReads = {
+  /** Those of these whose consumer is bound to their provider. */
+  boundPairs(keys: readonly PairKey[]): Promise<readonly PairKey[]>;
+};

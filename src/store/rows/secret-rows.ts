@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { origin, ownKey, stage, type PairKey } from '../../domain/credential/credential.ts';
 import { localName, moduleName, nodeName, provisionName } from '../../domain/words/names.ts';
-import type { SecretReads, SecretRows } from '../../operations/ports/secret-rows.ts';
+import type { BoundReads, SecretReads, SecretRows } from '../../operations/ports/secret-rows.ts';
 import type { Query } from '../query.ts';
 
 const sealed = z.instanceof(Uint8Array).transform((bytes) => Buffer.from(bytes).toString('base64'));
@@ -25,6 +25,8 @@ function keyOf(row: z.infer<z.ZodObject<typeof keyColumns>>): PairKey {
   const key = { provision, providerNode, providerModule, consumerNode, consumerModule };
   return local === '' ? key : { ...key, local };
 }
+
+const pairKeyRow = z.object(keyColumns).transform(keyOf);
 
 const pairGeneration = z
   .object(generationColumns)
@@ -63,7 +65,7 @@ const ownSecretRow = z
   .object({ ...ownKey.shape, nodeFingerprint: z.string(), ...facts })
   .transform(({ node, module, name, ...rest }) => ({ key: { node, module, name }, ...rest }));
 
-export function secretReads(query: Query): SecretReads {
+export function secretReads(query: Query): SecretReads & BoundReads {
   return {
     pairSecretRows: () =>
       query.rows(
@@ -80,6 +82,17 @@ export function secretReads(query: Query): SecretReads {
                 operator_fingerprint as "operatorFingerprint", made_at as "madeAt"
            from mesh.own_secrets
           order by node, module, name`,
+      ),
+    boundPairs: (keys) =>
+      query.rows(
+        pairKeyRow,
+        `select k.provision, k."providerNode", k."providerModule", k."consumerNode", k."consumerModule", k.local
+           from jsonb_to_recordset($1::jsonb) as k (provision text, "providerNode" text, "providerModule" text,
+                "consumerNode" text, "consumerModule" text, local text)
+           join mesh.bindings b
+             on b.node = k."consumerNode" and b.module = k."consumerModule" and b.provision = k.provision
+            and b.provider_node = k."providerNode" and b.provider_module = k."providerModule"`,
+        [JSON.stringify(keys.map((key) => ({ ...key, local: key.local ?? '' })))],
       ),
   };
 }
@@ -102,7 +115,7 @@ export function secretRows(query: Query): SecretRows {
         })),
       );
       // Before the new ones, since one generation alone may be current. What another act has made already is left as it is.
-      await query.run(
+      const earlier = query.run(
         `update mesh.pair_secrets old set stage = 'withdrawn'
            from jsonb_to_recordset($1::jsonb) as n (${newPairColumns})
           where ${sameCredential('old', 'n')}
@@ -110,7 +123,7 @@ export function secretRows(query: Query): SecretRows {
             and not exists (select from mesh.pair_secrets there where ${sameCredential('there', 'n')} and there.generation >= n.generation)`,
         [rows],
       );
-      return query.rows(
+      const made = query.rows(
         pairGeneration,
         `insert into mesh.pair_secrets (provision, provider_node, provider_module, consumer_node, consumer_module, local,
                 generation, stage, origin, consumer_blob, consumer_fingerprint, provider_blob, provider_fingerprint,
@@ -125,6 +138,7 @@ export function secretRows(query: Query): SecretRows {
          returning ${generationSql}`,
         [rows, act],
       );
+      return (await Promise.all([made, earlier]))[0];
     },
     pairSecretsMadeBy: (act) =>
       query.rows(
@@ -138,13 +152,17 @@ export function secretRows(query: Query): SecretRows {
       ),
     handOverPairs: async (act) => {
       // Two statements of one transaction: for a moment inside it none is current, never two.
-      await query.run(
+      const left = query.run(
         `update mesh.pair_secrets old set stage = 'leaving'
            from mesh.pair_secrets new
           where new.act = $1 and new.stage = 'arriving' and old.stage = 'current' and ${sameCredentialRow('old', 'new')}`,
         [act],
       );
-      return query.run(`update mesh.pair_secrets set stage = 'current' where act = $1 and stage = 'arriving'`, [act]);
+      const arrived = query.run(
+        `update mesh.pair_secrets set stage = 'current' where act = $1 and stage = 'arriving'`,
+        [act],
+      );
+      return (await Promise.all([arrived, left]))[0];
     },
     withdrawLeavingPairs: (act) =>
       query.rows(
