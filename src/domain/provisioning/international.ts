@@ -9,13 +9,12 @@ const firstBias = 72;
 const firstCode = 128;
 const lastCode = 0x10ffff;
 
-/** Whether a Punycode text stands for letters, marks and digits of which at least one is no ASCII, in their usual form. */
+/** Whether a Punycode text, without a hyphen at its end, stands for letters, marks and digits in their usual form. */
 export function isInternational(punycode: string): boolean {
   const decoded = decode(punycode.toLowerCase());
   if (decoded === undefined) return false;
-  // What stands for nothing but ASCII is written as that, and a control or a sign stands in no name.
+  // A control or a sign stands in no name; nor is a name written in two ways.
   return (
-    /\P{ASCII}/u.test(decoded) &&
     /^(?:[\p{L}\p{M}\p{N}\u00b7\u30fb-]|\u200c|\u200d)+$/u.test(decoded) &&
     !/^\p{M}/u.test(decoded) &&
     decoded === decoded.normalize('NFC') &&

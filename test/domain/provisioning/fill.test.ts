@@ -195,6 +195,17 @@ describe('YAML', () => {
     );
   });
 
+  test('[P13] what some readers of YAML take for a line’s end, or refuse, is spelled out', () => {
+    fc.assert(
+      fc.property(nasty, fc.constantFrom(...templates), (value, template) => {
+        fc.pre(!isLost(template, value));
+        // oxlint-disable-next-line no-control-regex -- these are exactly what is looked for
+        const unsafe = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029\ufeff]/;
+        expect(filled('yaml', template.replaceAll('X', '${config:x}'), { x: value })).not.toMatch(unsafe);
+      }),
+    );
+  });
+
   test('[P13] a number beside other text, or in quotes, is text', () => {
     const text = 'a: ${port:h}\nb: "${port:h}"\nc: h:${port:h}\nd: yes ${config:t}\ne: ${config:t}\n';
     expect(read(filled('yaml', text, { h: 80, t: 'no' }))).toEqual({ a: 80, b: '80', c: 'h:80', d: 'yes no', e: 'no' });

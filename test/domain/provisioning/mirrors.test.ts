@@ -125,8 +125,8 @@ describe('the mirrors', () => {
 
   test('[P4] a setting is as it was set, or the manifest’s default; one that the manifest no longer has is not there', () => {
     const set = (name: string, value: unknown) => ({ ...at('alpha/notes'), name, value });
-    const { settings } = read({ inventory, settings: [set('title', false), set('size', [1]), set('gone', 1)] });
-    expect(settings).toEqual({ 'alpha.notes.title': false, 'alpha.notes.size': [1], 'alpha.notes.hue': null });
+    const { settings } = read({ inventory, settings: [set('title', null), set('size', [1]), set('gone', 1)] });
+    expect(settings).toEqual({ 'alpha.notes.title': null, 'alpha.notes.size': [1], 'alpha.notes.hue': null });
   });
 
   test('[P9] published is a composition that waits for no build', () => {
