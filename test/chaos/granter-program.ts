@@ -17,6 +17,7 @@ await providePostgres({
   signal: new AbortController().signal,
   logger: { info: silent, warn: silent },
   beforeStatement(_, sql) {
-    if (!/^\s*(select|set|show)/i.test(sql) || sql.includes('pg_terminate_backend')) change('sql', sql.split('\n')[0]);
+    if (!/^\s*(select|set|show)/i.test(sql) || sql.includes('pg_terminate_backend'))
+      change('sql', sql.split('\n')[0]?.replace(/ login password '.*/, ' login password') ?? '');
   },
 });
