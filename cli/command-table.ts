@@ -22,8 +22,15 @@ import { nodeJoin } from './commands/node/join.ts';
 import { nodeList } from './commands/node/list.ts';
 import { nodeRemove } from './commands/node/remove.ts';
 import { nodeShow } from './commands/node/show.ts';
+import { ask } from './commands/ask.ts';
 import { pin } from './commands/pin.ts';
 import { plan } from './commands/plan.ts';
+import { provisionerApplied } from './commands/provisioner/applied.ts';
+import { provisionerCollect } from './commands/provisioner/collect.ts';
+import { provisionerCompile } from './commands/provisioner/compile.ts';
+import { provisionerHealth } from './commands/provisioner/health.ts';
+import { provisionerNeeds } from './commands/provisioner/needs.ts';
+import { provisionerRegistry } from './commands/provisioner/registry.ts';
 import { providePostgresCommand } from './commands/provide/postgres.ts';
 import { push } from './commands/push.ts';
 import { secretList } from './commands/secret/list.ts';
@@ -39,6 +46,7 @@ import { unassign } from './commands/unassign.ts';
 import { unpin } from './commands/unpin.ts';
 import { why } from './commands/why.ts';
 import { workController } from './commands/work/controller.ts';
+import { workProvisioner } from './commands/work/provisioner.ts';
 import type { CommandDefinition } from './definition.ts';
 
 export const commandTable: readonly CommandDefinition[] = [
@@ -67,6 +75,13 @@ export const commandTable: readonly CommandDefinition[] = [
   status,
   why,
   events,
+  ask,
+  provisionerRegistry,
+  provisionerNeeds,
+  provisionerApplied,
+  provisionerCollect,
+  provisionerHealth,
+  provisionerCompile,
   acts,
   actShow,
   actCancel,
@@ -75,6 +90,7 @@ export const commandTable: readonly CommandDefinition[] = [
   configShow,
   completion,
   workController,
+  workProvisioner,
   host,
   providePostgresCommand,
   servePostgresCommand,

@@ -13,6 +13,8 @@ export const problemKinds = {
   'no-mesh': exit.refused,
   'no-node-here': exit.refused,
   'no-controller': exit.refused,
+  'nobody-serves': exit.notFound,
+  'verb-refused': exit.refused,
   'no-worker': exit.stillRunning,
   'wait-timed-out': exit.stillRunning,
   interrupted: exit.interrupted,

@@ -1,4 +1,4 @@
-/** The mesh's own programs that `mesh up` leaves running on this machine: the controller, and a host for each node here. */
+/** The mesh's own programs that `mesh up` leaves running on this machine: the controller, the provisioner, and a host for each node here. */
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
@@ -24,6 +24,17 @@ export async function startController(stateFolder: string): Promise<{ readonly w
   );
 }
 
+/** Starts the provisioner, or takes the one that runs; returns once it serves or stands by. Errors: it ends, its last words in the message. */
+export async function startProvisioner(stateFolder: string): Promise<{ readonly wasRunning: boolean } | Refusal> {
+  const readyFile = path.join(stateFolder, 'run', 'provisioner.ready');
+  return start(
+    stateFolder,
+    'provisioner',
+    ['work', 'provisioner', '--state', stateFolder, '--ready-file', readyFile],
+    readyFile,
+  );
+}
+
 /** Starts the host of a node that joined and lives here, or takes the one that runs; returns once it has its state folder. */
 export async function startHost(
   stateFolder: string,
@@ -40,6 +51,7 @@ export async function startHost(
 }
 
 export const stopController = (stateFolder: string) => stopKept(pidFileOf(stateFolder, 'controller'));
+export const stopProvisioner = (stateFolder: string) => stopKept(pidFileOf(stateFolder, 'provisioner'));
 /** Ends the host; what it started goes on. */
 export const stopHost = (stateFolder: string, node: string) => stopKept(pidFileOf(stateFolder, hostTitle(node)));
 

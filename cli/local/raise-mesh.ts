@@ -1,4 +1,4 @@
-/** Raises a whole mesh on this machine (U11): the foundation, the controller, and as many nodes as were asked for. */
+/** Raises a whole mesh on this machine (U11): the foundation, the controller, the provisioner, and as many nodes as were asked for. */
 import path from 'node:path';
 
 import { controllerKeysAt } from '../../src/foundation/controller-keys.ts';
@@ -11,7 +11,7 @@ import { migrate } from '../../src/store/migrate.ts';
 import type { Context } from '../context.ts';
 import { withController, type Controller } from '../controller.ts';
 import { localNodeFolder, localNodeRoot } from '../node-folders.ts';
-import { startController, startHost } from './kept-programs.ts';
+import { startController, startHost, startProvisioner } from './kept-programs.ts';
 import { joinLocalNode, localAddress, localNodeName, localNodes } from './local-nodes.ts';
 
 export type RaisedNode = {
@@ -47,6 +47,9 @@ export async function raiseMesh(context: Context, nodes: number): Promise<Raised
     const started = await startController(stateFolder);
     if (isRefusal(started)) return started;
     say(`The controller ${started.wasRunning ? 'already runs' : 'started'}`);
+    const provisioner = await startProvisioner(stateFolder);
+    if (isRefusal(provisioner)) return provisioner;
+    say(`The provisioner ${provisioner.wasRunning ? 'already runs' : 'started'}`);
     return await withController(context, async (controller) => {
       const raised = await raiseNodes(controller, context, nodes);
       if (isRefusal(raised)) return raised;
