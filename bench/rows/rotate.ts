@@ -62,7 +62,7 @@ export async function rotateRows(
   try {
     const stopTaking = mesh.takeReports();
     await pusher(mesh)();
-    rows.push(...(await table('its steps in a running process', 2, floor, stepper(mesh))));
+    rows.push(...(await table('its steps in a running process', { ofFloor: 2 }, floor, stepper(mesh))));
     await stopTaking();
     for (const server of servers) rows.push(...(await onServer(mesh, played, floor, server, note)));
   } finally {
@@ -76,9 +76,15 @@ export async function rotateRows(
 /** Rotates that many, and answers how long it took until both ends had it, ms; whatever comes after is done by then. */
 type Rotate = (count: number) => Promise<number>;
 
+/**
+ * At most so many times the floor; and 50 at most so many times 1, which is asked of the act as a whole: for its steps alone the
+ * two exclude each other, since the floor itself takes more than five times as long for 50.
+ */
+type Targets = { readonly ofFloor?: number; readonly ofOne?: number };
+
 async function table(
   how: string,
-  times: number | undefined,
+  { ofFloor, ofOne }: Targets,
   floor: FloorRotation,
   rotate: Rotate,
 ): Promise<readonly Row[]> {
@@ -89,7 +95,7 @@ async function table(
       { floor: () => floor.rotate(consumers.slice(0, count)), product: () => rotate(count) },
       { rounds: 7, warm: 1 },
     );
-    const target = times === undefined ? undefined : atMost(times, measured);
+    const target = ofFloor === undefined ? undefined : atMost(ofFloor, measured);
     rows.push({
       work: `rotate ${count} in one act, ${how}`,
       unit: 'ms',
@@ -101,7 +107,8 @@ async function table(
   }
   const [one, , fifty] = products;
   if (one === undefined || fifty === undefined) return rows;
-  const target = { says: '≤ 2.5× the product’s 1', met: fifty.p50 <= 2.5 * one.p50 };
+  const target =
+    ofOne === undefined ? undefined : { says: `≤ ${ofOne}× the product’s 1`, met: fifty.p50 <= ofOne * one.p50 };
   return [
     ...rows,
     {
@@ -110,7 +117,7 @@ async function table(
       floor: one,
       product: fifty,
       load: loadNow(),
-      target,
+      ...(target && { target }),
     },
   ];
 }
@@ -179,7 +186,8 @@ async function onServer(
       activities.set(count, (events ?? []).filter((event) => event.activityTaskScheduledEventAttributes).length);
       return took;
     };
-    const rows = await table(`on ${server.name}`, server.address === undefined ? undefined : 2, floor, rotate);
+    const targets = { ofOne: 2.5, ...(server.address !== undefined && { ofFloor: 2 }) };
+    const rows = await table(`on ${server.name}`, targets, floor, rotate);
     const numbers = [...activities.values()];
     if (new Set(numbers).size !== 1)
       throw new Error(`the number of activities differs: ${JSON.stringify([...activities])}`);
