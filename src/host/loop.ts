@@ -17,6 +17,7 @@ import type { Say } from './log.ts';
 import { Reconciler, sayWhatCame } from './pass.ts';
 import type { Patience } from './processes/endings.ts';
 import { Supervisor } from './processes/supervisor.ts';
+import { ProvisionerClient } from './provisioning/client.ts';
 import { composeReport, type Pass } from './report.ts';
 import { countBoot, lockState, makeStateFolder, readNode, type NodeFile } from './state.ts';
 
@@ -61,10 +62,14 @@ export async function runHost(of: Running): Promise<void> {
     say.info({ node: node.name, boot, root: of.root }, 'the host starts');
     await supervisor.adopt();
     const surroundings = { root: await rootFolder(of.root), bin: of.bin, nodeFolder: path.dirname(process.execPath) };
-    const applying = { ledger: await openLedger(stateDir), supervisor, sealingKey: keys.sealing, surroundings };
+    const client = new ProvisionerClient({ node, stateDir, sealingKey: keys.sealing, say });
+    const ledger = await openLedger(stateDir);
+    const applying = { ledger, supervisor, sealingKey: keys.sealing, surroundings, client };
     const reconciler = new Reconciler({ stateDir, node, with: applying, say });
     await reconciler.takeUp();
-    const line = bus.keep(keys, () => bell.ring(), AbortSignal.any([signal, stopping.signal]));
+    const ending = AbortSignal.any([signal, stopping.signal]);
+    const look = (): void => bell.ring();
+    const lines = Promise.all([bus.keep(keys, look, ending), client.keep(keys, look, ending)]);
     const reporter = new Reporter({ ...of, node, boot, root: surroundings.root, bus, reconciler });
     try {
       while (!signal.aborted) {
@@ -78,7 +83,7 @@ export async function runHost(of: Running): Promise<void> {
     } finally {
       reporter.close();
       stopping.abort();
-      await line;
+      await lines;
     }
   } finally {
     supervisor.close();

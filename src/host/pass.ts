@@ -5,25 +5,31 @@
 import type { Declaration, Envelope } from '../domain/declaration/declaration.ts';
 import type { Capability } from '../domain/report/report.ts';
 import { verifyEnvelope } from '../sealing/envelope.ts';
-import { applyDeclaration, type ApplyWith } from './apply/apply.ts';
+import { applyDeclaration, type Applied, type ApplyWith } from './apply/apply.ts';
 import type { Fetched } from './bus.ts';
 import { errorChain } from './fault.ts';
 import type { Say } from './log.ts';
 import type { Pass } from './report.ts';
+import type { Prepared } from './provisioning/client.ts';
 import { readAccepted, writeAccepted, type NodeFile } from './state.ts';
 import { verifyDeclaration, type Refused } from './verify.ts';
 
 type Accepted = { readonly envelope: Envelope; readonly declaration: Declaration };
 
+/** What an apply is done with, and who knows what files are filled with. */
+export type Applying = Omit<ApplyWith, 'filling'> & {
+  readonly client: { prepare(declaration: Declaration): Promise<Prepared> };
+};
+
 export class Reconciler {
   readonly #stateDir: string;
   readonly #node: NodeFile;
-  readonly #with: ApplyWith;
+  readonly #with: Applying;
   readonly #say: Say;
   #accepted: Accepted | undefined;
   #refused: Refused | undefined;
 
-  constructor(of: { readonly stateDir: string; readonly node: NodeFile; readonly with: ApplyWith; readonly say: Say }) {
+  constructor(of: { readonly stateDir: string; readonly node: NodeFile; readonly with: Applying; readonly say: Say }) {
     this.#stateDir = of.stateDir;
     this.#node = of.node;
     this.#with = of.with;
@@ -56,9 +62,18 @@ export class Reconciler {
     const { digest, number } = this.#accepted.envelope;
     // A bus that lost everything is no order to stop everything: what was accepted stays, and it is said (C76).
     const gone = fetched.kind === 'none' ? ({ gone: true } as const) : {};
-    const applied = await applyDeclaration(this.#accepted.declaration, this.#with);
+    const applied = await this.#apply(this.#accepted.declaration);
     if (this.#refused !== undefined) return { kind: 'refused', refused: this.#refused, reconciled: applied, ...gone };
     return { kind: 'applied', digest, number, applied, ...gone };
+  }
+
+  /** Fills in, applies, and writes for the mesh what came of it. */
+  async #apply(declaration: Declaration): Promise<Applied> {
+    const prepared = await this.#with.client.prepare(declaration);
+    const { filling, postponed } = prepared;
+    const applied = await applyDeclaration(declaration, { ...this.#with, filling });
+    await prepared.settle(new Map(applied.failures.map(({ resource, error }) => [resource, error])));
+    return postponed.length === 0 ? applied : { ...applied, postponed };
   }
 
   /** Accepts or refuses what came; answers a pass that failed when it cannot even be kept. */
@@ -85,7 +100,14 @@ export class Reconciler {
       await writeAccepted(this.#stateDir, envelope);
     } catch (error) {
       const failures = [{ resource: 'the host itself', error: `the declaration cannot be kept: ${errorChain(error)}` }];
-      const applied = { declared: declaration.resources.length, applied: 0, failures, drift: [], kept: [] };
+      const applied = {
+        declared: declaration.resources.length,
+        applied: 0,
+        failures,
+        drift: [],
+        kept: [],
+        postponed: [],
+      };
       return { kind: 'applied', digest: envelope.digest, number: envelope.number, applied };
     }
     this.#accepted = { envelope, declaration };

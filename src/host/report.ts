@@ -31,6 +31,7 @@ export function composeReport(pass: Pass, about: Reported): Report {
     boot: about.boot,
     sequence: about.sequence,
     ...whatCameOf(pass),
+    ...postponedIn(pass),
     ...(pass.kind !== 'idle' && pass.gone === true ? { declarationGone: true } : {}),
     capabilities: [...about.capabilities],
     carriedPorts: [],
@@ -38,6 +39,11 @@ export function composeReport(pass: Pass, about: Reported): Report {
     intervalMs: about.intervalMs,
     stampedAt: about.stampedAt,
   };
+}
+
+function postponedIn(pass: Pass): Pick<Report, 'postponed'> {
+  const applied = pass.kind === 'applied' ? pass.applied : pass.kind === 'refused' ? pass.reconciled : undefined;
+  return applied?.postponed === undefined ? {} : { postponed: [...applied.postponed] };
 }
 
 type Account = Pick<

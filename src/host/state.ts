@@ -39,6 +39,7 @@ export const statePaths = {
   accepted: 'accepted.json',
   ledger: 'applied.json',
   lock: 'host.lock',
+  provisioner: 'provisioner.json',
   processes: 'processes',
   logs: 'logs',
 } as const;

@@ -14,6 +14,7 @@ const { Reconciler } = await import('../../src/host/pass.ts');
 const { Supervisor } = await import('../../src/host/processes/supervisor.ts');
 const { openLedger } = await import('../../src/host/ledger.ts');
 const { keysAt } = await import('../../src/host/keys.ts');
+const { ProvisionerClient } = await import('../../src/host/provisioning/client.ts');
 const { readNode } = await import('../../src/host/state.ts');
 const { patience, quiet } = await import('../host/node.ts');
 
@@ -26,7 +27,13 @@ const surroundings = { root, bin: '/nowhere', nodeFolder: path.dirname(process.e
 const reconciler = new Reconciler({
   stateDir,
   node,
-  with: { ledger: await openLedger(stateDir), supervisor, sealingKey: keys.sealing, surroundings },
+  with: {
+    ledger: await openLedger(stateDir),
+    supervisor,
+    sealingKey: keys.sealing,
+    surroundings,
+    client: new ProvisionerClient({ node, stateDir, sealingKey: keys.sealing, say: quiet }),
+  },
   say: quiet,
 });
 await reconciler.takeUp();

@@ -9,6 +9,7 @@ import { compose } from '../../src/domain/declaration/compose.ts';
 import { resolve } from '../../src/domain/resolution/resolve.ts';
 import { partName } from '../../src/domain/words/names.ts';
 import { openLedger } from '../../src/host/ledger.ts';
+import { ProvisionerClient } from '../../src/host/provisioning/client.ts';
 import { Reconciler } from '../../src/host/pass.ts';
 import { composeReport } from '../../src/host/report.ts';
 import type { NodeFile } from '../../src/host/state.ts';
@@ -17,6 +18,7 @@ import { declarationRecords } from '../../src/operations/act/declaration-records
 import { assign } from '../../src/operations/intent/assign.ts';
 import { status, type Status } from '../../src/operations/plan/status.ts';
 import { recordReport } from '../../src/operations/report/record-report.ts';
+import { why } from '../../src/operations/why/why.ts';
 import { makeSealingKey, seal } from '../../src/sealing/box.ts';
 import { signEnvelope } from '../../src/sealing/envelope.ts';
 import { Plaintext } from '../../src/sealing/plaintext.ts';
@@ -67,7 +69,8 @@ async function hostOf({ root, stateDir, keys, supervisor, declarationKey }: Test
     userJwt: 'jwt',
   };
   const surroundings = { root, bin: '/', nodeFolder: '/' };
-  const applying = { ledger: await openLedger(stateDir), supervisor, sealingKey: keys.sealing, surroundings };
+  const client = new ProvisionerClient({ node: file, stateDir, sealingKey: keys.sealing, say: quiet });
+  const applying = { ledger: await openLedger(stateDir), supervisor, sealingKey: keys.sealing, surroundings, client };
   return new Reconciler({ stateDir, node: file, with: applying, say: quiet });
 }
 
@@ -194,6 +197,7 @@ test('[C76] [D23] the bus lost what was sent: it goes on, is not called well, an
     'the bus holds no declaration for it although one was sent; it goes on with that\n    mesh push',
   );
   expect(node.supervisor.pidOf('x.a')).toBeDefined();
+  expect(await why(world.store, hash, clock, 'anvil')).toMatchObject({ next: ['mesh push anvil'] });
   // Told once, however often it is reported.
   expect(await world.ask(`select about from mesh.events where kind = 'declaration-gone'`)).toEqual([
     { about: 'anvil' },

@@ -98,7 +98,13 @@ export async function makeNode(): Promise<TestNode> {
     }),
     apply: async (...resources) => node.applyWith(await openLedger(stateDir), node.declare(...resources)),
     applyWith: (ledger, declaration) =>
-      applyDeclaration(declaration, { ledger, supervisor, sealingKey: keys.sealing, surroundings }),
+      applyDeclaration(declaration, {
+        ledger,
+        supervisor,
+        sealingKey: keys.sealing,
+        surroundings,
+        filling: () => ({ kind: 'unfillable', reason: 'nobody fills files in here' }),
+      }),
     async restart() {
       supervisor.close();
       supervisor = await supervise();

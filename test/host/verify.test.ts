@@ -4,6 +4,7 @@ import path from 'node:path';
 import type { Declaration, Envelope } from '../../src/domain/declaration/declaration.ts';
 import { nodeName } from '../../src/domain/words/names.ts';
 import { openLedger } from '../../src/host/ledger.ts';
+import { ProvisionerClient } from '../../src/host/provisioning/client.ts';
 import { Reconciler } from '../../src/host/pass.ts';
 import { composeReport, fitReport, type Pass } from '../../src/host/report.ts';
 import { readAccepted, type NodeFile } from '../../src/host/state.ts';
@@ -122,6 +123,12 @@ describe('a pass', () => {
       supervisor: node.supervisor,
       sealingKey: node.keys.sealing,
       surroundings,
+      client: new ProvisionerClient({
+        node: nodeFile(),
+        stateDir: node.stateDir,
+        sealingKey: node.keys.sealing,
+        say: quiet,
+      }),
     };
     const made = new Reconciler({ stateDir: node.stateDir, node: nodeFile(), with: applying, say: quiet });
     await made.takeUp();

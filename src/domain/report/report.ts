@@ -2,7 +2,7 @@
  * What a node says of itself (D16–D20). The host's counter (boot, sequence) orders reports; clocks never do.
  */
 import { z } from 'zod';
-import { localName, moduleName, nodeName, provisionName } from '../words/names.ts';
+import { localName, moduleName, nodeName, partName, provisionName } from '../words/names.ts';
 
 /** One capability as the node found it: with its detail, or absent with the reason in the machine's words (D14). */
 export const capability = z.discriminatedUnion('present', [
@@ -68,6 +68,17 @@ export const report = z.strictObject({
   /** What the host put right against drift, and what it found and kept, each a sentence. */
   drift: z.array(z.string()),
   kept: z.array(z.string()),
+  /** Modules whose files are left as they are for more than two passes in a row (P10): since when, why, and for which artifacts they wait. */
+  postponed: z
+    .array(
+      z.strictObject({
+        module: moduleName,
+        since: z.string(),
+        reason: z.string(),
+        waitsFor: z.array(partName).optional(),
+      }),
+    )
+    .optional(),
   /** The bus holds no declaration for this node, which accepted one before and goes on with it (C76). Absent: it holds one, or could not be asked. */
   declarationGone: z.literal(true).optional(),
   capabilities: z.array(capability),

@@ -3,7 +3,8 @@
  * that one bad file does not hold up a node; what leans on what failed is not tried. Applying again changes nothing (D13).
  */
 import path from 'node:path';
-import type { Declaration, ProcessResource, Resource } from '../../domain/declaration/declaration.ts';
+import type { Declaration, FileResource, ProcessResource, Resource } from '../../domain/declaration/declaration.ts';
+import type { Report } from '../../domain/report/report.ts';
 import { open, type SealingKey } from '../../sealing/box.ts';
 import { accountOf } from '../accounts.ts';
 import { errorChain, hasCode } from '../fault.ts';
@@ -16,7 +17,7 @@ import { putDirectory, removeDirectory, removeIfEmpty } from './directory.ts';
 import { putFile, removeFile } from './file.ts';
 import { look } from './found.ts';
 import { secretFile } from './secret-forms.ts';
-import type { Site } from './site.ts';
+import type { Filling, Site } from './site.ts';
 
 export type Failure = { readonly resource: string; readonly error: string };
 
@@ -27,9 +28,13 @@ export type Applied = {
   readonly failures: readonly Failure[];
   readonly drift: readonly string[];
   readonly kept: readonly string[];
+  /** Modules whose files wait, for longer than is ordinary (P10). */
+  readonly postponed?: NonNullable<Report['postponed']>;
 };
 
 export type ApplyWith = {
+  /** How files with placeholders are filled on this node. */
+  readonly filling: (resource: FileResource) => Filling;
   readonly ledger: Ledger;
   readonly supervisor: Supervisor;
   readonly sealingKey: SealingKey;
@@ -47,6 +52,7 @@ export async function applyDeclaration(declaration: Declaration, by: ApplyWith):
     declared: declaredPaths(declaration),
     openSecret: (secret) =>
       open(secret.sealed, by.sealingKey).reveal((bytes) => secretFile(secret.form, bytes, secret.facts)),
+    filling: by.filling,
     drifted: (sentence) => drift.push(sentence),
     kept: (sentence) => kept.push(sentence),
   };

@@ -18,24 +18,84 @@ import type { Site } from './site.ts';
 
 /** Puts a file or a secret as declared. Throws when it cannot; the file is then the old one, whole. */
 export async function putFile(site: Site, resource: FileResource | SecretResource): Promise<void> {
+  const making = makingOf(site, resource);
+  const before = fileEntryAt(site, resource.path);
+  if (making.kind === 'left') {
+    // What was filled in from another text is not what is declared now.
+    if (before?.source?.startsWith(making.source) !== true) throw new Error(`it waits: ${making.why}`);
+    return;
+  }
   const account = await accountOf(resource.owner);
   const name = path.posix.basename(resource.path);
-  const making = (made: string) => site.ledger.intendParent(made);
-  await inFolder(site.root, folderOf(resource.path), making, async (folder) => {
+  await inFolder(site.root, folderOf(resource.path), parentsOf(site), async (folder) => {
     await rm(`${folder.at}/${temporaryName(name)}`, { force: true });
     const found = await look(folder, name);
-    const before = fileEntryAt(site, resource.path);
-    const source = digestOfValue(resource);
-    const wanted = wantedDigest(site, resource, before, source);
-    if (found.kind === 'file' && found.digest === wanted) {
-      if (await fitOwnerAndMode(folder, name, found, resource, account))
-        sayDrift(site, before, source, 'had another owner or mode');
-    } else {
-      await replace(site, resource, { folder, name, found, before, account });
-      sayDrift(site, before, source, found.kind === 'absent' ? 'was gone' : 'had been changed');
+    const { source } = making;
+    const [only, ...more] = before?.wrote ?? [];
+    // What was made from the same source before is not made again to learn what it is: a secret stays closed.
+    const known = making.isDear && before?.source === source && more.length === 0 ? only : undefined;
+    let content: Uint8Array | undefined;
+    try {
+      content = known === undefined ? await making.content() : undefined;
+      const wanted = content === undefined ? known : digestOf(content);
+      if (found.kind === 'file' && found.digest === wanted) {
+        if (await fitOwnerAndMode(folder, name, found, resource, account))
+          sayDrift(site, before, source, 'had another owner or mode');
+      } else {
+        content ??= await making.content();
+        await replace(site, resource, { folder, name, found, before, account, content });
+        sayDrift(site, before, source, found.kind === 'absent' ? 'was gone' : 'had been changed');
+      }
+      const wrote = content === undefined ? known : digestOf(content);
+      site.ledger.settle({
+        id: resource.id,
+        kind: resource.kind,
+        path: resource.path,
+        source,
+        wrote: wrote === undefined ? [] : [wrote],
+      });
+    } finally {
+      content?.fill(0);
     }
-    site.ledger.settle({ id: resource.id, kind: resource.kind, path: resource.path, source, wrote: [wanted] });
   });
+}
+
+const parentsOf = (site: Site) => (made: string) => site.ledger.intendParent(made);
+
+/** `source`: the digest of all that it is made from. `isDear`: making it opens a secret or asks others. */
+type Making =
+  | {
+      readonly kind: 'made';
+      readonly source: string;
+      readonly isDear: boolean;
+      readonly content: () => Promise<Uint8Array>;
+    }
+  | { readonly kind: 'left'; readonly source: string; readonly why: string };
+
+function makingOf(site: Site, resource: FileResource | SecretResource): Making {
+  const source = digestOfValue(resource);
+  if (resource.kind === 'secret')
+    return { kind: 'made', source, isDear: true, content: async () => site.openSecret(resource) };
+  if (resource.fill === undefined) {
+    const content = async (): Promise<Uint8Array> => Buffer.from(resource.content, resource.encoding);
+    return { kind: 'made', source, isDear: false, content };
+  }
+  const filling = site.filling(resource);
+  switch (filling.kind) {
+    case 'fillable':
+      return {
+        kind: 'made',
+        source: `${source} ${filling.source}`,
+        isDear: true,
+        content: filling.content,
+      };
+    case 'left':
+      return { ...filling, source };
+    case 'unfillable':
+      throw new Error(filling.reason);
+    default:
+      return filling satisfies never;
+  }
 }
 
 /** Takes away a file that the mesh put. Content that it did not write is kept and said. */
@@ -69,47 +129,24 @@ type Replaced = {
   readonly found: Found;
   readonly before: FileEntry | undefined;
   readonly account: Account;
+  readonly content: Uint8Array;
 };
 
 async function replace(
   site: Site,
   resource: FileResource | SecretResource,
-  { folder, name, found, before, account }: Replaced,
+  { folder, name, found, before, account, content }: Replaced,
 ): Promise<void> {
-  const content = contentOf(site, resource);
-  try {
-    const isOurs = found.kind === 'file' && before?.wrote.includes(found.digest) === true;
-    if (found.kind !== 'absent' && !isOurs) {
-      site.kept(
-        `${resource.path} held what the mesh did not write; it is kept as ${await putAside(folder, name, found)}`,
-      );
-    }
-    const wrote = [...(isOurs ? [found.digest] : []), digestOf(content)];
-    const intended = { id: resource.id, kind: resource.kind, path: resource.path, wrote };
-    await site.ledger.intend(before?.source === undefined ? intended : { ...intended, source: before.source });
-    await writeWhole(folder.at, name, { content, mode: bitsOf(resource.mode), uid: account.uid, gid: account.gid });
-  } finally {
-    content.fill(0);
+  const isOurs = found.kind === 'file' && before?.wrote.includes(found.digest) === true;
+  if (found.kind !== 'absent' && !isOurs) {
+    site.kept(
+      `${resource.path} held what the mesh did not write; it is kept as ${await putAside(folder, name, found)}`,
+    );
   }
-}
-
-function contentOf(site: Site, resource: FileResource | SecretResource): Uint8Array {
-  return resource.kind === 'secret' ? site.openSecret(resource) : Buffer.from(resource.content, resource.encoding);
-}
-
-/** The digest that the file should have. A secret that was made from the same blob before is not opened to learn it. */
-function wantedDigest(
-  site: Site,
-  resource: FileResource | SecretResource,
-  before: FileEntry | undefined,
-  source: string,
-): string {
-  const [only, ...more] = before?.wrote ?? [];
-  if (resource.kind === 'secret' && before?.source === source && only !== undefined && more.length === 0) return only;
-  const content = contentOf(site, resource);
-  const digest = digestOf(content);
-  content.fill(0);
-  return digest;
+  const wrote = [...(isOurs ? [found.digest] : []), digestOf(content)];
+  const intended = { id: resource.id, kind: resource.kind, path: resource.path, wrote };
+  await site.ledger.intend(before?.source === undefined ? intended : { ...intended, source: before.source });
+  await writeWhole(folder.at, name, { content, mode: bitsOf(resource.mode), uid: account.uid, gid: account.gid });
 }
 
 /** Gives a file whose content is right its owner and mode; answers whether it had others. */

@@ -1,0 +1,179 @@
+/**
+ * The node's provisioner client: with a bus account of its own it reads what the mesh says of this node's modules, fills their
+ * files in, and writes what they need, have applied and contribute (6-provisioner). A reconciler: it keeps nothing but a
+ * record of what it wrote.
+ */
+import { openBucket } from '../../bus/buckets.ts';
+import { clientCredential } from '../../bus/token.ts';
+import type { Declaration, FileResource } from '../../domain/declaration/declaration.ts';
+import { decidePass, emptyRecord, passRecord, type Decision, type PassRecord } from '../../domain/provisioning/pass.ts';
+import { quietPasses, settlePass, type FillOutcome, type PassWrites } from '../../domain/provisioning/settle.ts';
+import type { Report } from '../../domain/report/report.ts';
+import { given } from '../../domain/words/given.ts';
+import type { ModuleName } from '../../domain/words/names.ts';
+import type { SealingKey } from '../../sealing/box.ts';
+import type { Filling } from '../apply/site.ts';
+import { digestOfValue } from '../digest.ts';
+import { errorChain } from '../fault.ts';
+import type { NodeKeys } from '../keys.ts';
+import { Line } from '../line.ts';
+import type { Say } from '../log.ts';
+import { readState, statePaths, writeState, type NodeFile } from '../state.ts';
+import { fillingsOf, type FilledFile } from './filling.ts';
+import { readNode, type NodeReads } from './reads.ts';
+import { World } from './world.ts';
+
+/** What a pass knows before it applies: how each file is filled, and what is to be said afterwards. */
+export type Prepared = {
+  filling(resource: FileResource): Filling;
+  readonly postponed: NonNullable<Report['postponed']>;
+  /** Writes what came of it; `failed`: the resources that are not as declared. Never rejects: the next pass makes it good. */
+  settle(failed: ReadonlyMap<string, string>): Promise<void>;
+};
+
+export class ProvisionerClient {
+  readonly #node: NodeFile;
+  readonly #stateDir: string;
+  readonly #sealingKey: SealingKey;
+  readonly #say: Say;
+  readonly #line = new Line();
+
+  constructor(of: {
+    readonly node: NodeFile;
+    readonly stateDir: string;
+    readonly sealingKey: SealingKey;
+    readonly say: Say;
+  }) {
+    this.#node = of.node;
+    this.#stateDir = of.stateDir;
+    this.#sealingKey = of.sealingKey;
+    this.#say = of.say;
+  }
+
+  /** Keeps the line to the bus; `look` whenever it is there (again). Returns when `signal` aborts. */
+  async keep(keys: NodeKeys, look: () => void, signal: AbortSignal): Promise<void> {
+    const { name, servers, clientJwt } = this.#node;
+    if (clientJwt === undefined) return;
+    const credential = clientCredential({ node: name, clientJwt }, keys.client);
+    const of = {
+      servers,
+      name: `provisioner client ${name}`,
+      credential,
+      say: this.#say,
+      connected: look,
+      again: look,
+    };
+    await this.#line.keep(of, signal);
+  }
+
+  close(): Promise<void> {
+    return this.#line.close();
+  }
+
+  /** Reads what this node's files are filled with. Never rejects: what could not be read is why a file waits. */
+  async prepare(declaration: Declaration): Promise<Prepared> {
+    const { connection } = this.#line;
+    const record = (await this.#record()) ?? emptyRecord;
+    if (connection === undefined) {
+      const why =
+        this.#node.clientJwt === undefined ? withoutAccount : 'the bus is away, and what it holds cannot be asked';
+      return { filling: () => ({ kind: 'left', why }), postponed: [], settle: async () => undefined };
+    }
+    const world = new World(connection);
+    const now = new Date().toISOString();
+    const reads = await readNode(world, this.#node.name);
+    const decisions = decidePass({ ...reads, record, now });
+    const files = await fillingsOf({
+      world,
+      node: this.#node.name,
+      declaration,
+      reads,
+      decisions: new Map(decisions.map((one) => [one.module, one])),
+      sealingKey: this.#sealingKey,
+    });
+    return {
+      filling: (resource) => files.get(resource.id)?.filling ?? { kind: 'unfillable', reason: 'it is not declared' },
+      postponed: decisions.flatMap((one) =>
+        one.kind === 'postpone' && one.passes > quietPasses ? [postponedIn(one)] : [],
+      ),
+      settle: async (failed) => {
+        const outcomes = outcomesOf(decisions, declaration, files, reads, failed);
+        const writes = settlePass({ node: this.#node.name, decisions, outcomes, record, now });
+        await this.#write(world, record, writes).catch((error: unknown) => {
+          this.#say.warn({ error: errorChain(error) }, 'what this node needs and has applied could not be written');
+        });
+      },
+    };
+  }
+
+  async #record(): Promise<PassRecord | undefined> {
+    return readState(this.#stateDir, statePaths.provisioner, passRecord);
+  }
+
+  /** The record is kept before and after: a client that is killed between the two knows every key that it may have written. */
+  async #write(world: World, record: PassRecord, writes: PassWrites): Promise<void> {
+    const { puts, deletes, before, after } = writes;
+    if (puts.length + deletes.length > 0) {
+      await writeState(this.#stateDir, statePaths.provisioner, before);
+      for (const { bucket, key, value } of puts) await (await openBucket(world.bus, bucket)).put(key, value);
+      for (const { bucket, key } of deletes) await (await openBucket(world.bus, bucket)).delete(key);
+    }
+    if (JSON.stringify(after) !== JSON.stringify(record))
+      await writeState(this.#stateDir, statePaths.provisioner, after);
+  }
+}
+
+function postponedIn({
+  module,
+  since,
+  build,
+  reason,
+}: Extract<Decision, { kind: 'postpone' }>): NonNullable<Report['postponed']>[number] {
+  return { module, since, reason, ...given('waitsFor', build?.waitsFor) };
+}
+
+const withoutAccount = 'this node joined before there was a provisioner; take it out of the mesh and invite it again';
+
+/** What came of each module that was to be filled: of every file its placeholders, and what is in the files when all are written. */
+function outcomesOf(
+  decisions: readonly Decision[],
+  declaration: Declaration,
+  files: ReadonlyMap<string, FilledFile>,
+  { index, plans }: NodeReads,
+  failed: ReadonlyMap<string, string>,
+): ReadonlyMap<ModuleName, FillOutcome> {
+  return new Map(
+    decisions.flatMap(({ kind, module }): readonly (readonly [ModuleName, FillOutcome])[] => {
+      if (kind !== 'fill') return [];
+      const own = [...files.values()].filter(({ resource }) => resource.module === module);
+      const isWhole = declaration.resources.every((one) => one.module !== module || !failed.has(one.id));
+      const version = index?.modules[module]?.version ?? '';
+      const applied = {
+        version,
+        digest: digestOfValue(
+          own.map(({ resource, filling }) => [
+            resource.id,
+            resource.content,
+            filling.kind === 'fillable' ? filling.source : '',
+          ]),
+        ),
+        generations: Object.assign({}, ...own.map(({ resource }) => resource.fill?.generations ?? {})),
+      };
+      return [
+        [
+          module,
+          {
+            files: own.map(({ resource, placeholders, missing }) => ({
+              file: resource.path,
+              placeholders,
+              reasonOf: ({ written }) =>
+                missing.get(written) ?? (missing.size === 0 ? failed.get(resource.id) : undefined),
+            })),
+            ...(isWhole && version !== '' ? { applied } : {}),
+            contributions: plans.get(module)?.contributes ?? [],
+          },
+        ],
+      ];
+    }),
+  );
+}
