@@ -86,4 +86,4 @@ test('[A1.2] [D15] [S11] killed before each change of a rotation: the old login 
   const met = new Set([...points.map(granterKind), 'sql/end-sessions']);
   expect(met).toEqual(documentedKinds('The granter of Postgres'));
   await grants.remove();
-}, 240_000);
+}, 400_000);

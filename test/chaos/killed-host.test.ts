@@ -117,4 +117,4 @@ test('[D9] [D13] [D15] killed before each thing that a pass does, the next compl
   expect(points.length).toBeGreaterThan(30);
   // Both ways: no change is of a kind that the page does not list, and the host was killed at each that it lists.
   expect(new Set(points.map(hostKinds(['config', 'db', 'x'])))).toEqual(documentedKinds('The host'));
-}, 240_000);
+}, 400_000);

@@ -139,6 +139,9 @@ export function factLinks({ judged, now }: Facts, node: NodeName, module?: strin
     return [fails('sent', `${node} has not joined yet (${row.state})`, `mesh act show enrol/${node}`)];
   return [
     ...sentLinks(node, standing.told, sent, composition),
+    ...(account?.declarationGone === true
+      ? [fails('sent', `${node} says that the bus holds it no more; it goes on with it`, `mesh push ${node}`)]
+      : []),
     ...(sent === undefined ? [] : reportLinks({ node, module, standing, account, now })),
   ];
 }
