@@ -2,6 +2,7 @@
  * A module's templates: its files whose text holds placeholders, which each node fills in for itself (P13). Here they are
  * judged as far as the manifest alone can tell, and the credentials that only they hold are read out of them.
  */
+import { placementFaults } from '../provisioning/fill.ts';
 import { findPlaceholders, meshKinds, nameOf, type Placeholder } from '../provisioning/placeholders.ts';
 import { localName, provisionName } from '../words/names.ts';
 import { given } from '../words/given.ts';
@@ -96,7 +97,14 @@ export function templateFaults(manifest: Manifest, files: Files): readonly Fault
     ...template.placeholders.flatMap((placeholder) => nameFaults(manifest, template.where, placeholder)),
     ...secrecyFaults(manifest, template),
   ]);
-  return [...malformed, ...templates];
+  // Where a placeholder is malformed, where the others stand is looked at next time.
+  return malformed.length > 0 ? [...malformed, ...templates] : [...templates, ...misplaced(manifest, files)];
+}
+
+function misplaced(manifest: Manifest, files: Files): readonly Fault[] {
+  return templatesOf(manifest, files).flatMap(({ item, text, where }) =>
+    placementFaults({ file: item.path, text, format: item.format }).map(({ says }) => ({ path: where, says })),
+  );
 }
 
 function nameFaults(manifest: Manifest, path: string, placeholder: Placeholder): readonly Fault[] {

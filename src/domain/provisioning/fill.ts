@@ -82,6 +82,20 @@ export function fillText(of: {
   return { kind: 'filled', text: filled };
 }
 
+/**
+ * What keeps a file from ever being filled in, whatever its values are: where its placeholders stand. Looked for when a module is
+ * added, so that nobody learns it from a node. What `|raw` does to a file is not known before.
+ */
+export function placementFaults(of: {
+  readonly file: string;
+  readonly text: string;
+  readonly format: FileFormat;
+}): readonly FillFault[] {
+  if (findPlaceholders(of.text).some(({ found }) => found.kind === 'placeholder' && found.form === 'raw')) return [];
+  const tried = fillText({ ...of, valueOf: () => ({ kind: 'value', value: 'x' }) });
+  return tried.kind === 'filled' ? [] : tried.faults;
+}
+
 function onceEach(found: ReturnType<typeof findPlaceholders>): ReturnType<typeof findPlaceholders> {
   return [...new Map(found.map((one) => [one.found.written, one])).values()];
 }
@@ -132,7 +146,7 @@ function fitting(template: Template, format: FileFormat): Edits {
         .filter((at) => !isRaw(at))
         .map((at) => ({
           at,
-          says: `stands where ${format} has no value, in a comment or a heading; take it out, or write |raw`,
+          says: `stands where ${format} has no value, in a comment, a name or a heading; take it out, or write |raw`,
         })),
     ].toSorted((a, b) => a.at - b.at),
   };

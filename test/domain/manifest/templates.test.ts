@@ -79,7 +79,7 @@ describe('[P12] a placeholder that cannot be filled is refused where the manifes
 
   test('names that are there, and kinds that are another module’s to answer, are taken', () => {
     const content =
-      '${config:title} ${port:http} ${dir:state} ${access:http:host} ${machine:memory} ${seat:the-vault} ${weather:berlin} ${collected:route}';
+      'A=${config:title} ${port:http} ${dir:state} ${access:http:host} ${machine:memory} ${seat:the-vault} ${weather:berlin} ${collected:route}';
     expect(filledOf(file(content))).toEqual([]);
   });
 });

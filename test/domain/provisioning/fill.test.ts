@@ -7,7 +7,9 @@ import { afterAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
+import { readTemplates } from '../../../src/domain/manifest/parse-manifest.ts';
 import { fillText, percentEncoded, type FileFormat, type Value } from '../../../src/domain/provisioning/fill.ts';
+import { manifestOf } from '../manifest/manifest.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fill-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -213,9 +215,9 @@ describe('YAML', () => {
   });
 
   test.each([
-    ['# ${config:x}\na: 1', 'in a comment'],
-    ['a: 1 # ${config:x}', 'in a comment'],
-    ['a: !${config:x} b', 'in a comment or a heading'],
+    ['# ${config:x}\na: 1', 'in a comment, a name'],
+    ['a: 1 # ${config:x}', 'in a comment, a name'],
+    ['a: !${config:x} b', 'in a comment, a name or a heading'],
     ['a: one\n  ${config:x}', 'several lines without quotes'],
     ['a: ${config:x}\n  two\nb: 1', 'several lines without quotes'],
     ['a: "\\x4${config:x}"', 'behind a backslash'],
@@ -317,8 +319,8 @@ describe('environment files', () => {
   });
 
   test.each([
-    ['# ${config:x}', 'in a comment'],
-    ['${config:x}=1', 'in a comment or a heading'],
+    ['# ${config:x}', 'in a comment, a name'],
+    ['${config:x}=1', 'in a comment, a name or a heading'],
     ['A=$HOME/${config:x}', 'of several parts'],
     ['A="a"\'${config:x}\'', 'of several parts'],
     ['A=${config:x} # remark', 'of several parts'],
@@ -378,9 +380,9 @@ describe('INI files', () => {
   });
 
   test.each([
-    ['; ${config:x}', 'in a comment'],
-    ['[${config:x}]', 'in a comment or a heading'],
-    ['${config:x} = 1', 'in a comment or a heading'],
+    ['; ${config:x}', 'in a comment, a name'],
+    ['[${config:x}]', 'in a comment, a name or a heading'],
+    ['${config:x} = 1', 'in a comment, a name or a heading'],
     ['a = b ; ${config:x}', 'beside quotes, a comment'],
     ["a = '${config:x}'", 'beside quotes'],
     ['a = "\\${config:x}"', 'behind a backslash'],
@@ -431,6 +433,32 @@ describe('every format', () => {
       expect.stringContaining('/etc/a.conf: ${config:Bad}: found the name "Bad"; write'),
       expect.stringContaining('/etc/a.conf: ${bound:db}: names no field; write one of host, port'),
     ]);
+  });
+
+  test('[P12] a placeholder that can stand nowhere in its file is a fault of the manifest, not of a node', () => {
+    const adding = (content: string, format: string) =>
+      readTemplates(
+        manifestOf({
+          module: 'notes',
+          version: '1',
+          settings: { x: {} },
+          resources: [{ kind: 'file', path: '/etc/notes', format, content }],
+        }),
+        new Map(),
+        'module.yaml',
+      );
+    expect(adding('# ${config:x}\nA=1\n', 'env')).toMatchObject({
+      kind: 'manifest-invalid',
+      what: expect.stringContaining('resources[0].content: /etc/notes: ${config:x}: stands where env has no value'),
+    });
+    expect(adding('{"a": ${config:x}', 'json')).toMatchObject({ kind: 'manifest-invalid' });
+    for (const [content, format] of [
+      ['A=${config:x}', 'env'],
+      ['{"a": [${config:x}, "${config:x|url}"]}', 'json'],
+      ['{${config:x|raw}}', 'json'],
+      ['# ${config:x}', 'raw'],
+    ] as const)
+      expect(adding(content, format)).toMatchObject({ module: 'notes' });
   });
 
   test('[P12] what has no text is refused where text stands', () => {
