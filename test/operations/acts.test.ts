@@ -193,6 +193,19 @@ describe('credentials', () => {
     expect((await credentials.madeBy('rotate'))[0]?.consumer).toEqual(blob('consumer'));
   });
 
+  test('[S11] who is still bound to a provider is known by keys: of one module to one provider, for one provision', async () => {
+    const credentials = credentialRecords(world.store);
+    await world.ask(`insert into mesh.bindings (node, module, provision, provider_node, provider_module)
+      values ('beta', 'notes', 'postgres-database', 'alpha', 'postgres')`);
+    const elsewhere: PairKey = { ...key, providerNode: node('beta') };
+    const another: PairKey = { ...key, consumerModule: module('postgres') };
+    expect(await credentials.bound([key, other, elsewhere, another])).toEqual(
+      new Set([pairPath(key), pairPath(other)]),
+    );
+    await world.ask(`delete from mesh.bindings`);
+    expect(await credentials.bound([key, other])).toEqual(new Set());
+  });
+
   test('[S3] of two pushes that make the same secret at once, one value stays, and it is never remade', async () => {
     const values = await Promise.all(
       ['push-1', 'push-2', 'push-3'].map(async (act) => {
