@@ -80,6 +80,8 @@ async function serve(
   const { logger, reached } = asked;
   const store = openStore({ ...foundation.postgres, connections: 20 });
   ends.push(() => store.close());
+  // Whoever is not let in ends here and says so, instead of failing in silence at each thing it is asked for (C88).
+  await store.read((view) => view.mark());
   const mesh = await connect(foundation, 'controller', await meshCredential(keys.bus), logger);
   ends.push(() => mesh.close());
   const system = await connect(foundation, 'controller-accounts', await systemCredential(keys.bus), logger);
