@@ -82,6 +82,7 @@ const looks = new Set([
   'declarations.sealingKeys',
   'declarations.sentTo',
   'declarations.snapshot',
+  'enrolments.provenClient',
   'enrolments.provenIdentity',
   'enrolments.tokenUser',
 ]);
