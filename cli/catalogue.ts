@@ -37,8 +37,11 @@ export async function readCatalogue(folders: readonly string[]): Promise<ReadCat
   const found = await Promise.all(folders.map(async (folder) => ({ folder, module: await describedIn(folder) })));
   const read: Described[] = [];
   const refusals: Refusal[] = [];
+  const answered = found.flatMap(({ module }) =>
+    isRefusal(module) ? [] : module.manifest.answers.map(({ kind }) => kind),
+  );
   for (const { folder, module } of found) {
-    const refusal = isRefusal(module) ? module : refuseUnbuilt(module.manifest, module.files);
+    const refusal = isRefusal(module) ? module : refuseUnbuilt(module.manifest, module.files, answered);
     if (refusal !== undefined) refusals.push(refusal);
     if (!isRefusal(module)) read.push({ manifest: module.manifest, folder });
   }

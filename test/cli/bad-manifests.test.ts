@@ -140,7 +140,7 @@ describe('a manifest that is wrong', () => {
       'module',
       'check',
       '--json',
-      moduleFolder(`${head}listens: { http: 80 }\nroutes: [{ label: notes, listens: http }]\n`),
+      moduleFolder(`${head}keeps: { export: /var/lib/notes/export.json }\n`),
     ]);
     expect(code).toBe(3);
     expect(asJson(stdout)).toMatchObject({ schema: 'mesh.error', kind: 'not-built-yet' });

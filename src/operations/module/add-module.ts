@@ -33,9 +33,10 @@ export function addModule(
   return store.write(
     person,
     async (tx): Promise<AddedModule | Refusal> => {
-      const unbuilt = refuseUnbuilt(added.manifest, added.files);
-      if (unbuilt !== undefined) return unbuilt;
       const before = await tx.inventory();
+      const answered = before.modules.flatMap(({ manifest }) => manifest.answers.map(({ kind }) => kind));
+      const unbuilt = refuseUnbuilt(added.manifest, added.files, answered);
+      if (unbuilt !== undefined) return unbuilt;
       const inventory = { ...before, modules: withModule(before.modules, added) };
       const nodes = nodesWith(before, inventory, module);
       const known = (await tx.moduleRows()).find((row) => row.module === module);

@@ -21,9 +21,13 @@ describe('what this mesh cannot do yet', () => {
       seats: ['the-vault'],
       capabilities: ['memory'],
       settings: { title: { default: 'x' } },
+      routes: [{ label: 'a', listens: 'http' }],
+      contributes: [{ collection: 'shell:zsh', item: 'x' }],
+      answers: [{ kind: 'weather', bucket: 'a', key: '<name>' }],
+      builds: { image: { recipe: 'Dockerfile' } },
       resources: [
         { kind: 'directory', path: '/d', unknown: 'program' },
-        { kind: 'file', path: '/f', content: 'a' },
+        { kind: 'file', path: '/f', content: '${config:title} ${weather:berlin}' },
         {
           kind: 'process',
           name: 'a',
@@ -31,17 +35,13 @@ describe('what this mesh cannot do yet', () => {
         },
       ],
     });
-    expect(refuseUnbuilt(built)).toBeUndefined();
+    expect(refuseUnbuilt(built, new Map(), [])).toBeUndefined();
   });
 
   test.each<[string, object]>([
-    ['routes', { listens: { h: 1 }, routes: [{ label: 'a', listens: 'h' }] }],
-    ['contributes', { contributes: [{ collection: 'a', item: 1 }] }],
-    ['answers', { answers: [{ kind: 'config', verb: 'x' }] }],
     ['keeps', { keeps: { export: '/e' } }],
     ['computed', { computed: 'private-network' }],
     ['health', { listens: { h: 1 }, health: { http: '/', listens: 'h' } }],
-    ['builds', { builds: { image: { recipe: 'Dockerfile' } } }],
     ['resources[0]: a container', { resources: [{ kind: 'container', name: 'a', image: 'b' }] }],
     ['resources[0]: an archive', { resources: [{ kind: 'archive', path: '/a', from: 'b', unknown: 'aside' }] }],
     ['resources[0]: a network', { resources: [{ kind: 'network', name: 'a' }] }],
@@ -52,26 +52,33 @@ describe('what this mesh cannot do yet', () => {
   });
 
   test.each<[string, object, string]>([
-    [
-      'a file’s content',
-      { ...small, resources: [{ kind: 'file', path: '/f', content: 'T=${config:title}' }] },
-      'resources[0].content: ${config:title}',
-    ],
     ['a command', process({ command: ['a', '${port:http}'] }), 'resources[0].command[1]: ${port:http}'],
     ['an environment', process({ env: { A: '${machine:memory|url}' } }), 'resources[0].env.A: ${machine:memory|url}'],
-    ['a kind that nobody knows', process({ env: { A: '${weather:today}' } }), '${weather:today}'],
+    [
+      'a contributed item',
+      { ...small, contributes: [{ collection: 'a', item: { b: ['${port:http}'] } }] },
+      'contributes[0].item: ${port:http}',
+    ],
+    [
+      'a file, of a kind that nobody answers',
+      { ...small, resources: [{ kind: 'file', path: '/f', content: '${config:title} ${weather:today}' }] },
+      'resources[0].content: ${weather:today}',
+    ],
   ])('a placeholder in %s is refused, never written as it stands', (_where, value, says) => {
-    const refusal = refuseUnbuilt(manifestOf(value));
+    const refusal = refuseUnbuilt(manifestOf(value), new Map(), ['tide']);
     expect(refusal?.kind).toBe('placeholder-unfilled');
-    expect(refusal?.what).toContain(says);
+    expect(refusal?.facts?.['unbuilt']).toEqual([`placeholder at ${says}`]);
   });
 
   test('a placeholder in a file taken from the folder is found too, in text and not in bytes', () => {
     const taking = manifestOf({ ...small, resources: [{ kind: 'file', path: '/f', from: 'a.conf' }] });
     expect(filesNeeded(taking)).toEqual(['a.conf']);
-    const file = (encoding: 'utf8' | 'base64') => new Map([['a.conf', { content: '${secret:x}', encoding }]]);
-    expect(refuseUnbuilt(taking, file('utf8'))?.what).toContain('from (a.conf): ${secret:x}');
-    expect(refuseUnbuilt(taking, file('base64'))).toBeUndefined();
+    const file = (encoding: 'utf8' | 'base64') => new Map([['a.conf', { content: '${weather:x}', encoding }]]);
+    expect(refuseUnbuilt(taking, file('utf8'), [])?.what).toContain('from (a.conf): ${weather:x}');
+    expect(refuseUnbuilt(taking, file('base64'), [])).toBeUndefined();
+    expect(refuseUnbuilt(taking, file('utf8'), ['weather'])).toBeUndefined();
+    // Who does not know the other modules does not judge.
+    expect(refuseUnbuilt(taking, file('utf8'))).toBeUndefined();
   });
 
   test('the shell’s own dollar is no placeholder', () => {
