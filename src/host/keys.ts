@@ -32,7 +32,8 @@ export async function keysAt(stateDir: string): Promise<NodeKeys> {
   };
 }
 
-async function userSeedAt(file: string): Promise<Seed> {
+/** The user seed in a file of its own (0600), made first where there is none. Throws `KeyFileFault` where there is something else. */
+export async function userSeedAt(file: string): Promise<Seed> {
   const kept = await readUserSeed(file);
   if (kept !== undefined) return kept;
   const made = makeSeed('user');

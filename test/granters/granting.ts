@@ -40,7 +40,11 @@ export type GrantDirectory = {
   readonly directory: string;
   readonly statusFile: string;
   /** Writes credential files first, then the list, each whole, and removes the files of what is not listed. */
-  write(granted: readonly { readonly grant: Grant; readonly password: string }[], drainMs?: number): Promise<void>;
+  write(
+    granted: readonly { readonly grant: Grant; readonly password: string }[],
+    drainMs?: number,
+    at?: GrantList['at'],
+  ): Promise<void>;
   writeText(text: string): Promise<void>;
   status(): Promise<GranterStatus | undefined>;
   /** Waits until the status says of this consumer and generation what is asked. */
@@ -86,13 +90,14 @@ export async function grantDirectory(): Promise<GrantDirectory> {
   return {
     directory,
     statusFile,
-    async write(granted, drainMs = 60_000) {
+    async write(granted, drainMs = 60_000, at) {
       for (const { grant, password } of granted) await whole(grant.file, password);
       const list: GrantList = {
         schema: 'mesh.grants',
         version: 1,
         provision: provisionName.parse('postgres-database'),
         drainMs,
+        ...(at === undefined ? {} : { at }),
         grants: granted.map(({ grant }) => grant),
       };
       await whole(grantListFile, JSON.stringify(list));

@@ -29,6 +29,8 @@ export const programAccess = z.strictObject({
   node: nodeName,
   module: moduleName,
   servers: z.array(z.string().min(1)).min(1),
+  /** The public half of the key in the seed's file: another key is another user. */
+  userKey: z.string().min(1),
   userJwt: z.string().min(1),
 });
 export type ProgramAccess = z.infer<typeof programAccess>;

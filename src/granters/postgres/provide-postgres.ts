@@ -5,9 +5,12 @@
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
+import { programFolder, statusFile as statusBeside } from '../../domain/declaration/beside-grants.ts';
 import type { GrantList } from '../../domain/declaration/declaration.ts';
 import type { ProvisionName } from '../../domain/words/names.ts';
 import { provisionName } from '../../domain/words/names.ts';
+import { boundFacts } from '../bound-facts.ts';
+import { keepFacts } from '../facts-on-bus.ts';
 import { lookAt, type Directory } from './directory.ts';
 import { createEntries, type Entries } from './entries.ts';
 import { faultText, GrantFault } from './fault.ts';
@@ -53,20 +56,29 @@ const lastBackoffMs = 2_000;
  * cannot be reached, a list that cannot be read and a grant that cannot be made are faults in its status, tried again.
  */
 export async function providePostgres(options: ProvidePostgres): Promise<void> {
-  const { signal } = options;
-  const status = statusFile(options.statusFile ?? `${path.resolve(options.directory)}.status.json`);
+  const { signal, logger } = options;
+  const beside = path.resolve(options.directory);
+  const status = statusFile(options.statusFile ?? statusBeside(beside));
+  let last: GrantList | undefined;
   const entries = createEntries(
     status.before?.entries ?? [],
     (entry) => {
       const { login, generation, state, fault } = entry;
-      if (fault === undefined) options.logger.info({ login, generation }, `the login is ${state}`);
-      else options.logger.warn({ login, generation, fault }, 'the login has a fault');
+      if (fault === undefined) logger.info({ login, generation }, `the login is ${state}`);
+      else logger.warn({ login, generation, fault }, 'the login has a fault');
+      facts.changed();
     },
     Date.now,
   );
+  const facts = keepFacts({
+    folder: programFolder(beside),
+    facts: () => last && boundFacts(last, entries.all()),
+    say: { info: (fields, text) => logger.info(fields, text), warn: (fields, text) => logger.warn(fields, text) },
+    signal,
+  });
   const bell = createBell();
   const directory = lookAt(options.directory, bell.ring);
-  const told = createTelling(options.logger);
+  const told = createTelling(logger);
   let provision: ProvisionName = status.before?.provision ?? provisionName.parse('postgres-database');
   let faultSince = status.before?.faultSince;
   const write = (fault?: string): void => {
@@ -90,6 +102,8 @@ export async function providePostgres(options: ProvidePostgres): Promise<void> {
         await work(options, { directory, entries, bell }, (list, fault) => {
           backoffMs = firstBackoffMs;
           provision = list?.provision ?? provision;
+          if (list !== last) facts.changed();
+          last = list;
           told.say(fault);
           write(fault);
         });
@@ -105,6 +119,7 @@ export async function providePostgres(options: ProvidePostgres): Promise<void> {
     }
   } finally {
     directory.close();
+    await facts.ended;
   }
 }
 
