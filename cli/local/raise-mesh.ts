@@ -47,11 +47,12 @@ export async function raiseMesh(context: Context, nodes: number): Promise<Raised
     const started = await startController(stateFolder);
     if (isRefusal(started)) return started;
     say(`The controller ${started.wasRunning ? 'already runs' : 'started'}`);
-    const provisioner = await startProvisioner(stateFolder);
-    if (isRefusal(provisioner)) return provisioner;
-    say(`The provisioner ${provisioner.wasRunning ? 'already runs' : 'started'}`);
     return await withController(context, async (controller) => {
-      const raised = await raiseNodes(controller, context, nodes);
+      const [provisioner, raised] = await Promise.all([
+        raiseProvisioner(context),
+        raiseNodes(controller, context, nodes),
+      ]);
+      if (isRefusal(provisioner)) return provisioner;
       if (isRefusal(raised)) return raised;
       const { postgres, nats, temporal } = foundation;
       return {
@@ -66,6 +67,13 @@ export async function raiseMesh(context: Context, nodes: number): Promise<Raised
   } finally {
     await release();
   }
+}
+
+async function raiseProvisioner({ settings, progress }: Context): Promise<Refusal | undefined> {
+  const started = await startProvisioner(settings.stateFolder);
+  if (isRefusal(started)) return started;
+  progress.say(`The provisioner ${started.wasRunning ? 'already runs' : 'started'}`);
+  return undefined;
 }
 
 async function raiseNodes(
