@@ -69,9 +69,14 @@ test('[D4] numbers rise in the order of the snapshots, however many ask at once'
   })();
   const look = () =>
     store.readNumbered(async (view, number) => ({ number, seen: (await view.eventRows({ limit: 100_000 })).length }));
+  const ticks = new Set<number>();
   const lanes = Array.from({ length: 8 }, async () => {
     const looks = [];
-    for (let times = 0; times < 8; times += 1) looks.push(await look());
+    while (looks.length < 8 || ticks.size <= 8) {
+      const one = await look();
+      looks.push(one);
+      ticks.add(one.seen);
+    }
     return looks;
   });
   const looks = (await Promise.all(lanes)).flat().toSorted((a, b) => a.number - b.number);
@@ -79,8 +84,7 @@ test('[D4] numbers rise in the order of the snapshots, however many ask at once'
   await writing;
   await writer.close();
   const seen = looks.map((one) => one.seen);
-  expect(new Set(looks.map(({ number }) => number)).size).toBe(64);
-  expect(new Set(seen).size).toBeGreaterThan(8);
+  expect(new Set(looks.map(({ number }) => number)).size).toBe(looks.length);
   expect(seen).toEqual(seen.toSorted((a, b) => a - b));
 });
 
