@@ -34,7 +34,7 @@ import { startBus, type TestBus } from './server.ts';
 
 const program = fileURLToPath(new URL('host-program.ts', import.meta.url));
 /** What was away for a moment is tried again within a moment; a pause between two attempts is at most ten seconds. */
-const statedMs = 5_000;
+const statedMs = 10_000;
 const key = makeDeclarationKey();
 const said = z.object({ text: z.string(), number: z.int().optional() });
 
