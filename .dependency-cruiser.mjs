@@ -55,6 +55,15 @@ export default {
       },
     ),
     only(
+      'seats-know-operations',
+      'A seat answers by operations and over the bus: state a port in src/seats, the worker passes it in.',
+      { path: '^src/seats' },
+      {
+        path: '^src/(store|sealing|activities|workflows|workers|host|granters|foundation)/',
+        dependencyTypesNot: ['type-only'],
+      },
+    ),
+    only(
       'nobody-imports-the-roots',
       'Composition roots are entered, never imported: move what you need out of them.',
       { path: '^src/', pathNot: '^src/workers' },

@@ -7,10 +7,13 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { enrolId, pushId, removalId } from '../../src/domain/act/act.ts';
+import { registryId } from '../../src/domain/act/registry.ts';
 import { nodeName } from '../../src/domain/words/names.ts';
 import { sha256Hex } from '../../src/sealing/digest.ts';
 import { raiseActingMesh } from '../acts/acting-mesh.ts';
 import { addAll, consumerModule, databaseModule } from '../acts/catalogue.ts';
+import { startTypeScript } from '../support/program.ts';
+import { until } from '../support/until.ts';
 import { declarePair, rotationOf } from '../chaos/chaos-mesh.ts';
 import { playPair } from '../chaos/played-pair.ts';
 
@@ -33,6 +36,15 @@ function withoutMachine(value: unknown): unknown {
       .map(([key, of]) => [key, key === 'identity' ? 'controller' : withoutMachine(of)]),
   );
 }
+
+const hasRun = (workflowId: string): Promise<boolean> =>
+  mesh.temporal.workflow
+    .getHandle(workflowId)
+    .describe()
+    .then(
+      () => true,
+      () => false,
+    );
 
 try {
   await mesh.startController();
@@ -71,6 +83,16 @@ try {
   await mesh.startController();
   await save('rotate-cancelled', undone.id);
   await pair.stop();
+
+  const provisioner = startTypeScript(path.join(import.meta.dirname, '../seats/provisioner-program.ts'), [
+    mesh.stateDir,
+    'mesh-provisioner',
+    'controller',
+    '5000',
+  ]);
+  await until(async () => hasRun(registryId), { withinMs: 60_000, what: 'the registry to be compiled' });
+  await save('registry', registryId);
+  provisioner.kill('SIGTERM');
 
   const removal = removalId(consumer.node);
   await mesh.start('removeNode', removal, { node: consumer.node, person: 'ada' });
