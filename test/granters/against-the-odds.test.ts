@@ -14,6 +14,8 @@ import pg from 'pg';
 import { z } from 'zod';
 
 import { rotationResult } from '../../cli/acts/results.ts';
+import { tryingOf } from '../../cli/acts/trying.ts';
+import type { Trying } from '../../cli/bodies/trying.ts';
 import { pushId, rotationId } from '../../src/domain/act/act.ts';
 import { moduleName, provisionName } from '../../src/domain/words/names.ts';
 import { open } from '../../src/sealing/box.ts';
@@ -315,7 +317,7 @@ describe('a store that refuses writes', () => {
     expect(await generations('notes')).toHaveLength(before.length + 1);
   }, 60_000);
 
-  test('[C33] n8: just when the consumers’ turn is recorded: the old one works on, and then it is the same value', async () => {
+  test('[C33] [C55] [A13] n8: just when the consumers’ turn is recorded: the old one works on, and then it is the same value', async () => {
     const before = await generations('notes');
     const old = await held('notes');
     await onServer(
@@ -325,13 +327,24 @@ describe('a store that refuses writes', () => {
     );
     const handle = await rotate('notes');
     try {
+      // What is tried, how often it failed, why, and when it is tried again: as `act show` has it, long before two minutes.
+      const seen: Trying[] = [];
       await until(
-        async () => (await pendingOf(handle)).some(({ step, attempt }) => step === 'tellConsumers' && attempt > 3),
-        {
-          withinMs: 30_000,
-          what: 'the step to be tried again',
+        async () => {
+          const trying = await tryingOf(mesh.temporal, handle.workflowId, handle.firstExecutionRunId);
+          if (trying?.nextTryAt !== undefined && trying.failed >= 4) seen.push(trying);
+          return seen.length > 0;
         },
+        { withinMs: 30_000, what: 'the step to be tried again' },
       );
+      expect(seen).toEqual([
+        {
+          step: 'tellConsumers',
+          failed: expect.any(Number),
+          lastError: expect.stringContaining('could not extend file: No space left on device'),
+          nextTryAt: expect.stringMatching(/Z$/),
+        },
+      ]);
       expect(await live('notes')).toHaveLength(2);
       expect(await held('notes')).toEqual(old);
     } finally {
@@ -341,11 +354,3 @@ describe('a store that refuses writes', () => {
     expect(await generations('notes')).toHaveLength(before.length + 1);
   }, 60_000);
 });
-
-async function pendingOf(handle: Awaited<ReturnType<typeof rotate>>) {
-  const { raw } = await handle.describe();
-  return (raw.pendingActivities ?? []).map(({ activityType, attempt }) => ({
-    step: activityType?.name ?? '',
-    attempt: attempt ?? 1,
-  }));
-}
