@@ -117,7 +117,8 @@ class Keeping {
     if (mark === undefined) return;
     const { module, name, servers, credential } = await readAccess(this.#of.folder);
     this.#module = module;
-    const { info, warn } = this.#of.say;
+    const { say } = this.#of;
+    const warn = (fields: object, text: string): void => say.warn(fields, text);
     const ending = new AbortController();
     const line = new Line();
     const again = (): void => {
@@ -125,7 +126,14 @@ class Keeping {
       this.#wake();
     };
     const kept = line.keep(
-      { servers, name, credential, say: { info, warn, error: warn }, connected: again, again },
+      {
+        servers,
+        name,
+        credential,
+        say: { info: (fields, text) => say.info(fields, text), warn, error: warn },
+        connected: again,
+        again,
+      },
       AbortSignal.any([ending.signal, this.#of.signal]),
     );
     this.#joined = {

@@ -1,7 +1,7 @@
 /** What a provider's program says of its consumers' bindings. */
 import { describe, expect, test } from '@jest/globals';
 import type { Grant, GrantList } from '../../src/domain/declaration/declaration.ts';
-import { bound } from '../../src/domain/provisioning/values.ts';
+import { bound, type Bound } from '../../src/domain/provisioning/values.ts';
 import type { GranterEntry } from '../../src/domain/report/report.ts';
 import { provisionName } from '../../src/domain/words/names.ts';
 import { boundFacts } from '../../src/granters/bound-facts.ts';
@@ -20,8 +20,8 @@ const listOf = (grants: readonly Grant[]): GrantList => ({
 const factsOf = (grants: readonly Grant[], entries: readonly GranterEntry[]) => {
   const facts = boundFacts(listOf(grants), entries);
   if (facts === undefined) throw new Error('no facts');
-  const read = [...facts.wanted].map(([key, text]) => [key, bound.parse(JSON.parse(text))]);
-  return { wanted: Object.fromEntries(read), gone: [...facts.gone].toSorted() };
+  const read = [...facts.wanted].map(([key, text]) => [key, bound.parse(JSON.parse(text))] as const);
+  return { wanted: Object.fromEntries<Bound>(read), gone: [...facts.gone].toSorted() };
 };
 const as = (state: GranterEntry['state']) => (grant: Grant) => entryFor(grant, state, undefined);
 const named = (owner: string) => ({ ...at, database: owner, owner });

@@ -1,5 +1,5 @@
 /** The granter of Postgres tells its consumers' facts on the bus (P2): a real program on real servers, with the account that a host got for it. */
-import { readFile } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { lastChange, openBucket, readBucket } from '../../src/bus/buckets.ts';
@@ -108,6 +108,8 @@ test('[P2] [S6] facts come with a consumer, move by no rotation, go with it, and
   await ask(servers, two, 'select 1');
   await grants.write([two, reports, fixed], 0, at);
   await grants.state(one.grant, 'withdrawn');
+  await granter.stop();
+  granter = startGranter(servers, grants);
   // Something that does move the bucket, and stands there after whatever the rotation wrote.
   const other = granting('n4.late');
   await mesh.consumers('postgres', [...consumers, 'n4.late'].map(keyOf));
@@ -132,7 +134,7 @@ test('[P2] [S6] facts come with a consumer, move by no rotation, go with it, and
     expect(text.includes(secret)).toBe(false);
 }, 60_000);
 
-test('[P2] the program writes the keys of its own consumers alone, and what it may not write holds up nothing', async () => {
+test('[P2] the program writes the keys of its own consumers alone, by the account it has now, and what it may not holds up nothing', async () => {
   await mesh.consumers('postgres', [keyOf('n1.mine')]);
   await admit();
   const foreign = { ...bound.parse(named('n9.theirs')), host: '127.0.0.77' };
@@ -154,6 +156,13 @@ test('[P2] the program writes the keys of its own consumers alone, and what it m
   await mesh.consumers('postgres', ['n1.mine', 'n9.theirs'].map(keyOf));
   await stands({ [keyOf('n1.mine')]: named('n1.mine'), [keyOf('n9.theirs')]: named('n9.theirs') }, 'both');
   await theirs.put(keyOf('n9.theirs'), JSON.stringify(foreign));
+
+  // Another account takes the place of the one it has: only that one is told of a new consumer.
+  await rm(`${grants.directory}.program`, { recursive: true });
+  await admit();
+  await mesh.consumers('postgres', ['n1.mine', 'n9.theirs', 'n5.new'].map(keyOf));
+  await grants.write([mine, granting('n5.new')], undefined, at);
+  await until(async () => keyOf('n5.new') in (await standing()), { withinMs: 15_000, what: 'the new one told' });
   await grants.write([], undefined, at);
   await stands({ [keyOf('n9.theirs')]: foreign }, 'its own gone, and the other’s left');
 }, 60_000);

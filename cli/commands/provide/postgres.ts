@@ -5,7 +5,7 @@ export const providePostgresCommand: CommandDefinition = {
   group: 'processes',
   summary: 'run the granter of a PostgreSQL: roles and databases as the grant list says, until SIGTERM',
   details:
-    'Meant as a process of the module that serves the database. It reads the directory that the manifest names as grants, and writes what it knows into <directory>.status.json, which the host reports.',
+    'Meant as a process of the module that serves the database. It reads the directory that the manifest names as grants, and writes what it knows into <directory>.status.json, which the host reports. With the account that the host keeps in <directory>.program it tells consumers the readable facts of their bindings on the bus; it grants without that, too.',
   options: [
     { name: 'grants', value: 'DIR', says: 'where the mesh writes the grant list and the credentials' },
     {
