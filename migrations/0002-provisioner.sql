@@ -44,3 +44,7 @@ end
 $$;
 create trigger events_tell after insert on mesh.events
   for each statement execute function mesh.tell_of_events();
+
+-- When the last artifact that a version builds was recorded; a version that builds nothing is published with its adding.
+alter table mesh.module_versions add column published_at timestamptz;
+update mesh.module_versions set published_at = added_at;

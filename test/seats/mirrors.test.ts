@@ -113,8 +113,8 @@ test('a version that waits for its build is not published, and its plan says so;
   await isRelayed();
   expect([...(await mesh.bucket(buckets.compositions)).keys()]).toEqual(['web']);
   expect((await mesh.bucket(buckets.assignments)).get('alpha.shop')).toMatchObject({
-    version: '2.0.0',
-    build: { waitsFor: ['image'] },
+    version: '1.0.0',
+    build: { version: '2.0.0', waitsFor: ['image'] },
   });
   expect((await mesh.bucket(buckets.assignments)).get('alpha.web')).not.toHaveProperty('build');
   const build = { module: module('shop'), version: '2.0.0', artifact: partName.parse('image'), digest: 'sha256:1' };

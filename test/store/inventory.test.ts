@@ -3,6 +3,7 @@ import pg from 'pg';
 import { recordsOf } from '../../src/domain/resolution/node-record.ts';
 import { connectionOf } from '../../src/store/address.ts';
 import { inventoryReader } from '../../src/store/inventory.ts';
+import { moduleName, partName } from '../../src/domain/words/names.ts';
 import { queryOf, type Query } from '../../src/store/query.ts';
 import { add, raiseWorlds, type World, type Worlds } from '../operations/world.ts';
 
@@ -97,6 +98,35 @@ test('a manifest that changed is read anew, also under the same version', async 
   expect(await names()).toEqual(['-', '-']);
   await add({ ...world, store: world.another() }, { module: 'm2', describes: 'changed', listens: { http: 80 } });
   expect(await names()).toEqual(['-', 'changed']);
+});
+
+test('[P9] a version that waits for its build does not count: the last published one does, and of a module without one its name alone', async () => {
+  const world = await worlds.make();
+  const builds = { image: { recipe: 'Dockerfile' }, more: { recipe: 'Dockerfile' } };
+  const catalogue = async () =>
+    (await world.store.read((view) => view.inventory())).modules.map(({ manifest, next }) => [
+      manifest.version,
+      manifest.settings.length,
+      manifest.listens.length,
+      next,
+    ]);
+  const build = (version: string, artifact: string) => ({
+    module: moduleName.parse('shop'),
+    version,
+    artifact: partName.parse(artifact),
+    digest: 'sha256:1',
+  });
+  const shop = { module: 'shop', settings: { title: {} } };
+  await add(world, { ...shop, version: '1', listens: { http: 80 }, builds });
+  expect(await catalogue()).toEqual([['1', 1, 0, { version: '1', artifacts: ['image', 'more'] }]]);
+  await world.store.write('ada', (tx) => tx.insertBuild(build('1', 'image')));
+  expect(await catalogue()).toMatchObject([['1', 1, 0, {}]]);
+  await world.store.write('ada', (tx) => tx.insertBuild(build('1', 'more')));
+  expect(await catalogue()).toEqual([['1', 1, 1, undefined]]);
+  await add(world, { ...shop, version: '2', listens: {}, builds: { image: { recipe: 'Dockerfile' } } });
+  expect(await catalogue()).toEqual([['1', 1, 1, { version: '2', artifacts: ['image'] }]]);
+  await world.store.write('ada', (tx) => tx.insertBuild(build('2', 'image')));
+  expect(await catalogue()).toEqual([['2', 1, 0, undefined]]);
 });
 
 test('a withdrawn generation is not in the inventory', async () => {

@@ -3,7 +3,7 @@
  * judged as far as the manifest alone can tell, and the credentials that only they hold are read out of them.
  */
 import { placementFaults } from '../provisioning/fill.ts';
-import { findPlaceholders, meshKinds, nameOf, type Placeholder } from '../provisioning/placeholders.ts';
+import { findPlaceholders, nameOf, type Placeholder } from '../provisioning/placeholders.ts';
 import { localName, provisionName } from '../words/names.ts';
 import { given } from '../words/given.ts';
 import type { Fault } from './faults.ts';
@@ -180,11 +180,4 @@ function secrecyFaults(manifest: Manifest, template: Template): readonly Fault[]
       says: `${path} holds a secret; mount it and have the program read it`,
     })),
   ];
-}
-
-/** The kinds of the placeholders in a module's files that the mesh itself does not answer. */
-export function foreignKinds(manifest: Manifest, files: Files): readonly Placeholder[] {
-  return templatesOf(manifest, files).flatMap(({ placeholders }) =>
-    placeholders.filter(({ of }) => !meshKinds.includes(of)),
-  );
 }

@@ -250,12 +250,11 @@ export function pendingBuilds(
 ): ReadonlyMap<ModuleName, PendingBuild> {
   const recorded = new Set(builds.map(({ module, version, artifact }) => `${module}/${artifact}/${version}`));
   return new Map(
-    modules.flatMap(({ manifest: { module, version, builds: built } }) => {
-      const waitsFor = built
-        .map(({ artifact }) => artifact)
-        .filter((artifact) => !recorded.has(`${module}/${artifact}/${version}`))
-        .toSorted();
-      return waitsFor.length === 0 ? [] : [[module, { waitsFor, since: since(module) }] as const];
+    modules.flatMap(({ manifest: { module }, next }) => {
+      const waitsFor = (next?.artifacts ?? []).filter(
+        (artifact) => !recorded.has(`${module}/${artifact}/${next?.version}`),
+      );
+      return next === undefined ? [] : [[module, { version: next.version, waitsFor, since: since(module) }] as const];
     }),
   );
 }

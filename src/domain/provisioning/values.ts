@@ -37,7 +37,11 @@ export const registryEntry = z.strictObject({ module: moduleName, answer });
 export type RegistryEntry = z.infer<typeof registryEntry>;
 
 /** A module's version that has artifacts still to be built: which, and since when (RFC 3339, the controller's clock). */
-export const pendingBuild = z.strictObject({ waitsFor: z.array(partName).min(1), since: z.iso.datetime() });
+export const pendingBuild = z.strictObject({
+  version: z.string(),
+  waitsFor: z.array(partName),
+  since: z.iso.datetime(),
+});
 export type PendingBuild = z.infer<typeof pendingBuild>;
 
 /** One binding as its consumer's index names it: whose bucket holds its facts. */

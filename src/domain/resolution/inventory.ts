@@ -19,8 +19,12 @@ export type NodeFacts = {
 };
 export type Protocol = 'tcp' | 'udp';
 
-/** A module as it was added: the manifest, and the content of each file that its resources take `from` its folder. */
+/**
+ * A module as it was added: the manifest, and the content of each file that its resources take `from` its folder. Its newest
+ * published version; `next` is the one that was added since and waits for its artifacts to be built (P9).
+ */
 export type CatalogueModule = {
+  readonly next?: { readonly version: string; readonly artifacts: readonly PartName[] };
   readonly manifest: Manifest;
   readonly files: ReadonlyMap<
     string,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { manifest } from '../../domain/manifest/manifest.ts';
-import { moduleName } from '../../domain/words/names.ts';
+import { moduleName, type ModuleName } from '../../domain/words/names.ts';
 import type { ModuleReads, ModuleRows } from '../../operations/ports/module-rows.ts';
 import type { Query } from '../query.ts';
 
@@ -29,6 +29,22 @@ export function moduleReads(query: Query): ModuleReads {
   };
 }
 
+/** A version is published once every artifact that it builds is recorded. */
+export async function publishIfBuilt(
+  query: Query,
+  { module, version }: { readonly module: ModuleName; readonly version: string },
+): Promise<void> {
+  await query.run(
+    `update mesh.module_versions v set published_at = now()
+      where v.module = $1 and v.version = $2 and v.published_at is null
+        and not exists (select from jsonb_array_elements(v.manifest -> 'builds') as built
+                         where not exists (select from mesh.builds r
+                                            where r.module = v.module and r.version = v.version
+                                              and r.artifact = built ->> 'artifact'))`,
+    [module, version],
+  );
+}
+
 export function moduleRows(query: Query): ModuleRows {
   return {
     ...moduleReads(query),
@@ -41,9 +57,11 @@ export function moduleRows(query: Query): ModuleRows {
       await query.run(
         `insert into mesh.module_versions (module, version, manifest, files, digest) values ($1, $2, $3, $4, $5)
          on conflict (module, version) do update
-            set manifest = excluded.manifest, files = excluded.files, digest = excluded.digest, added_at = now()`,
+            set manifest = excluded.manifest, files = excluded.files, digest = excluded.digest, added_at = now(),
+                published_at = null`,
         [written.module, written.version, JSON.stringify(written), JSON.stringify(Object.fromEntries(files)), digest],
       );
+      await publishIfBuilt(query, written);
     },
   };
 }

@@ -10,6 +10,7 @@ import type {
   RelayRows,
 } from '../../operations/ports/provisioner-rows.ts';
 import type { Query } from '../query.ts';
+import { publishIfBuilt } from './module-rows.ts';
 
 const leaseRow = z.object({
   seat: partName,
@@ -78,12 +79,15 @@ export function buildReads(query: Query): BuildReads {
 export function buildRows(query: Query): BuildRows {
   return {
     ...buildReads(query),
-    insertBuild: async ({ module, version, artifact, digest }) =>
-      (await query.run(
+    insertBuild: async ({ module, version, artifact, digest }) => {
+      const inserted = await query.run(
         `insert into mesh.builds (module, version, artifact, digest) values ($1, $2, $3, $4)
          on conflict (module, version, artifact) do nothing`,
         [module, version, artifact, digest],
-      )) === 1,
+      );
+      await publishIfBuilt(query, { module, version });
+      return inserted === 1;
+    },
   };
 }
 

@@ -131,7 +131,7 @@ describe('the mirrors', () => {
 
   test('[P9] published is a composition that waits for no build', () => {
     const pending = new Map([
-      [moduleName.parse('notes'), { waitsFor: [partName.parse('image')], since: '2026-01-01T00:00:00Z' }],
+      [moduleName.parse('notes'), { version: '2', waitsFor: [partName.parse('image')], since: '2026-01-01T00:00:00Z' }],
     ]);
     const all = read({ inventory }).compositions;
     expect(composition.parse(all['notes'])).toEqual({
@@ -151,7 +151,10 @@ describe('the mirrors', () => {
   });
 
   test('[P9] a version waits for the artifacts that are not recorded for it', () => {
-    const built = module('image', { version: '2', builds: { image: { recipe: 'Dockerfile' }, more: { recipe: 'D' } } });
+    const built = {
+      ...module('image'),
+      next: { version: '2', artifacts: ['image', 'more'].map((name) => partName.parse(name)) },
+    };
     const record = (artifact: string, version: string) => ({
       module: moduleName.parse('image'),
       artifact: partName.parse(artifact),
@@ -164,7 +167,7 @@ describe('the mirrors', () => {
       ]);
     expect(waiting()).toEqual([['image', ['image', 'more']]]);
     expect(waiting(record('image', '2'), record('more', '1'))).toEqual([['image', ['more']]]);
-    expect(waiting(record('image', '2'), record('more', '2'))).toEqual([]);
+    expect(waiting(record('image', '2'), record('more', '2'))).toEqual([['image', []]]);
   });
 
   test('[M23] a label that the operator set stands before the manifest’s; without a domain nothing is composed and it is said', () => {

@@ -22,7 +22,7 @@ import { moduleName, nodeName, partName, type ModuleName } from '../../../src/do
 
 const node = nodeName.parse('alpha');
 const named = (name: string): ModuleName => moduleName.parse(name);
-const build: PendingBuild = { waitsFor: [partName.parse('image')], since: '2026-01-01T00:00:00.000Z' };
+const build: PendingBuild = { version: '2', waitsFor: [partName.parse('image')], since: '2026-01-01T00:00:00.000Z' };
 const minute = (n: number): string => new Date(Date.UTC(2026, 0, 1, 0, n)).toISOString();
 
 /** What a pass read: modules by name, `!` after one that waits for its build, `?` after one that could not be read. */
