@@ -1,11 +1,16 @@
 /** The provisioner's process on a real mesh: its seat held once (P3), the registry compiled with differences alone (P6, P7), its verb (P14). */
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { isRefused } from '../../src/bus/verbs.ts';
+import { makeSeed } from '../../src/bus/seed.ts';
+import { askVerb, isRefused } from '../../src/bus/verbs.ts';
 import { provisionerSeat } from '../../src/bus/accounts.ts';
 import { registryId, registryResult, type RegistryResult } from '../../src/domain/act/registry.ts';
 import { buckets } from '../../src/domain/provisioning/values.ts';
 import { provisioningVerb } from '../../src/seats/mesh-provisioner/verbs.ts';
 import { meshOwnDomains } from '../../src/domain/provisioning/registry.ts';
+import { partName, provisionName } from '../../src/domain/words/names.ts';
+import { assign } from '../../src/operations/intent/assign.ts';
+import { admitProgramVerb, consumersVerb, holdSeatVerb, secretVerb } from '../../src/seats/the-controller/verbs.ts';
+import { accepted, join, module } from '../operations/world.ts';
 import { until } from '../support/until.ts';
 import {
   publish,
@@ -160,6 +165,70 @@ test('[P14] the verb answers what the buckets say; a key out of shape is said, a
     { what: 'registry', node: 'alpha' },
   );
   expect(byHand).toMatchObject({ refused: { kind: 'bad-request', field: 'node' } });
+});
+
+test('[P5] a secret is told to the node it is of and to no other, as the blob that is kept; nothing of it is in a bucket', async () => {
+  const [alpha, beta] = [await join(mesh.world, 'alpha'), await join(mesh.world, 'beta')];
+  await publish(mesh, {
+    module: 'postgres',
+    listens: { sql: 5432 },
+    provides: [{ name: 'postgres-database', scope: 'mesh', listens: 'sql', grants: '/var/lib/grants' }],
+  });
+  await publish(mesh, {
+    module: 'notes',
+    requires: ['postgres-database'],
+    secrets: { 'postgres-database': { file: '/etc/notes/db.json', as: 'json' } },
+    holds: { cookie: '/etc/notes/cookie' },
+  });
+  accepted(await assign(mesh.world.store, 'ada', { node: beta, module: module('postgres') }));
+  accepted(await assign(mesh.world.store, 'ada', { node: alpha, module: module('notes') }));
+  await mesh.world.ask(`
+    insert into mesh.pair_secrets (provision, provider_node, provider_module, consumer_node, consumer_module, generation, stage, origin,
+        consumer_blob, consumer_fingerprint, provider_blob, provider_fingerprint)
+      values ('postgres-database', 'beta', 'postgres', 'alpha', 'notes', 1, 'leaving', 'made', 'old', 'a', 'old', 'b'),
+             ('postgres-database', 'beta', 'postgres', 'alpha', 'notes', 2, 'current', 'made', 'to alpha', 'a', 'to beta', 'b');
+    insert into mesh.own_secrets (node, module, name, origin, node_blob, node_fingerprint) values ('alpha', 'notes', 'cookie', 'made', 'own of alpha', 'a')`);
+  const [of, ofBeta] = [await mesh.client(alpha), await mesh.client(beta)];
+  const database = { module: module('notes'), name: partName.parse('postgres-database') };
+  const base64 = (text: string): string => Buffer.from(text).toString('base64');
+  expect(await askVerb(of, secretVerb, database)).toEqual({
+    generation: 2,
+    login: 'alpha.notes_b',
+    sealed: base64('to alpha'),
+    fingerprint: 'a',
+  });
+  expect(await askVerb(of, secretVerb, { ...database, name: partName.parse('cookie') })).toEqual({
+    generation: 1,
+    sealed: base64('own of alpha'),
+    fingerprint: 'a',
+  });
+  for (const name of ['postgres-database', 'cookie'])
+    expect(await askVerb(ofBeta, secretVerb, { ...database, name: partName.parse(name) })).toMatchObject({
+      refused: { kind: 'not-found' },
+    });
+  expect(await mesh.ask(secretVerb, database)).toMatchObject({ refused: { kind: 'refused' } });
+  const provision = provisionName.parse('postgres-database');
+  const asked = await askVerb(ofBeta, consumersVerb, { module: module('postgres'), provision });
+  if (isRefused(asked)) throw new Error(asked.refused.what);
+  expect(
+    asked.consumers.map(({ node, generation, stage, login, sealed }) => [node, generation, stage, login, sealed]),
+  ).toEqual([
+    ['alpha', 1, 'leaving', 'alpha.notes_a', base64('old')],
+    ['alpha', 2, 'current', 'alpha.notes_b', base64('to beta')],
+  ]);
+  expect(await askVerb(of, consumersVerb, { module: module('postgres'), provision })).toEqual({ consumers: [] });
+  // A client cannot hold a seat, and a provider's program gets its account on its own node alone.
+  const holder = { module: module('notes'), node: 'alpha', process: '1' };
+  expect(await askVerb(of, holdSeatVerb, { ...holder, leaseMs: 1_000 })).toMatchObject({
+    refused: { kind: 'refused' },
+  });
+  const userKey = makeSeed('user').publicKey;
+  expect(await askVerb(of, admitProgramVerb, { module: module('postgres'), userKey })).toMatchObject({
+    refused: { kind: 'not-found' },
+  });
+  const program = await askVerb(ofBeta, admitProgramVerb, { module: module('postgres'), userKey });
+  expect(program).toEqual({ userJwt: expect.any(String), servers: [mesh.foundation.nats.url] });
+  expect(await askVerb(ofBeta, admitProgramVerb, { module: module('postgres'), userKey })).toEqual(program);
 });
 
 test('[P3] a standby waits and takes over when the holder is gone (SIGKILL); a second module is refused, naming the holder', async () => {

@@ -5,6 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
 import pg from 'pg';
 import pino from 'pino';
+import { clientAccount } from '../../src/bus/accounts.ts';
+import { prepareAccount, pushAccount } from '../../src/bus/claims.ts';
+import { makeSeed } from '../../src/bus/seed.ts';
+import type { NodeName } from '../../src/domain/words/names.ts';
+import { seatAddresses } from '../../src/workers/seat-accounts.ts';
 import { openBucket, readBucket } from '../../src/bus/buckets.ts';
 import { connectBus, type BusConnection } from '../../src/bus/connection.ts';
 import { asking, meshCredential, serverClaims, systemCredential } from '../../src/bus/identity.ts';
@@ -55,6 +60,8 @@ export type ProvisioningMesh = {
     verb: Verb<Request, Answer>,
     request: z.input<Request>,
   ): ReturnType<typeof askVerb<Request, Answer>>;
+  /** A line of a node's client, with an account as the controller gives it. */
+  client(node: NodeName): Promise<BusConnection>;
   startController(): Promise<void>;
   stopController(): Promise<void>;
   /** `who`: module and node; `leaseMs`: of the seat. */
@@ -104,6 +111,7 @@ export async function raiseProvisioningMesh(): Promise<ProvisioningMesh> {
       }
     },
   };
+  const clients: BusConnection[] = [];
   const provisioners: Provisioner[] = [];
   let controller: { stop(): Promise<void> } | undefined;
 
@@ -125,6 +133,15 @@ export async function raiseProvisioningMesh(): Promise<ProvisioningMesh> {
       return { last: lastSequence, ...Object.fromEntries([...entries].map(([key, { revision }]) => [key, revision])) };
     },
     ask: (verb, request) => askVerb(person, verb, request, { as: { kind: 'person', name: 'ada' } }),
+    async client(node) {
+      const seed = makeSeed('user');
+      const shape = clientAccount(node, { meshAccount: keys.bus.accounts.mesh, seats: await seatAddresses(store) });
+      const prepared = await prepareAccount(keys.bus, shape, { userKey: seed.publicKey });
+      await pushAccount(system, keys.bus, { accountKey: prepared.accountKey, shape });
+      const line = await connect(node, { jwt: prepared.userJwt, seed, inbox: shape.inbox });
+      clients.push(line);
+      return line;
+    },
     async startController() {
       controller = await serveProvisioning({
         stateDir,
@@ -171,7 +188,7 @@ export async function raiseProvisioningMesh(): Promise<ProvisioningMesh> {
     async close() {
       await Promise.all(provisioners.map((one) => one.kill()));
       await self.stopController();
-      await Promise.all([mesh, system, person].map((one) => one.close()));
+      await Promise.all([mesh, system, person, ...clients].map((one) => one.close()));
       await connection.close();
       await Promise.all(stores.map((one) => one.close()));
       await lowerFoundation({ stateDir, say: () => undefined });
