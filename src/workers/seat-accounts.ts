@@ -3,11 +3,11 @@
  * key and its JWT in a folder of its own: such a process needs no other secret of the controller's.
  */
 import path from 'node:path';
-import { provisionerAccount, provisionerSeat, type SeatAddress } from '../bus/accounts.ts';
-import { prepareAccount, pushAccount, pushMeshAccount } from '../bus/claims.ts';
+import { clientAccount, provisionerAccount, provisionerSeat, type SeatAddress } from '../bus/accounts.ts';
+import { prepareAccount, pushAccount, pushMeshAccount, revokeAccount } from '../bus/claims.ts';
 import type { BusConnection } from '../bus/connection.ts';
 import type { BusIdentity } from '../bus/identity.ts';
-import { partName } from '../domain/words/names.ts';
+import { nodeName, partName } from '../domain/words/names.ts';
 import { keepSeatCredential, seatSeedAt } from '../foundation/seat-keys.ts';
 import { busCredentialRecords } from '../operations/act/bus-credential-records.ts';
 import type { Store } from '../store/store.ts';
@@ -37,12 +37,26 @@ export async function ensureProvisionerAccount(of: {
   const shape = provisionerAccount({ meshAccount: identity.accounts.mesh });
   const before = await records.liveOf('seat', provisionerSeat);
   // A key that was lost with its folder opens nothing any more: its account goes, and a new one is made.
-  if (before !== undefined && before.userKey !== seed.publicKey) await records.revoke(before.accountKey);
+  if (before !== undefined && before.userKey !== seed.publicKey) {
+    await revokeAccount(system, identity, before.accountKey);
+    await records.revoke(before.accountKey);
+  }
   const live = await records.prepare(await prepareAccount(identity, shape, { userKey: seed.publicKey }));
   await pushAccount(system, identity, { accountKey: live.accountKey, shape });
   await records.record(live.accountKey);
   await openMesh(of);
+  // Clients import its verbs by its account's key: where that is another, they are told of it.
+  if (before?.accountKey !== live.accountKey) await pushClients(of);
   await keepSeatCredential(folder, { seat: provisionerSeat, servers: of.servers, userJwt: live.userJwt });
+}
+
+async function pushClients({ store, system, identity }: Parameters<typeof openMesh>[0]): Promise<void> {
+  const seats = await seatAddresses(store);
+  for (const { kind, name, accountKey } of await busCredentialRecords(store).live()) {
+    if (kind !== 'client') continue;
+    const shape = clientAccount(nodeName.parse(name), { meshAccount: identity.accounts.mesh, seats });
+    await pushAccount(system, identity, { accountKey, shape });
+  }
 }
 
 /** Tells the bus what MESH asks of seats. A server that was started again knows MESH as its configuration has it, without them. */

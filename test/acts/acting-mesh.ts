@@ -34,8 +34,8 @@ export type ActingMesh = {
   readonly keys: ControllerKeys;
   /** Runs SQL beside the product, to see what it left. */
   ask(sql: string): Promise<readonly Record<string, unknown>[]>;
-  /** Enrols a node and answers it once it has reported and its act has ended. */
-  join(name: string): Promise<PlayedNode>;
+  /** Enrols a node, with a client of this key where one is given, and answers it once it has reported and its act has ended. */
+  join(name: string, clientKey?: string): Promise<PlayedNode>;
   /** The same, however often the controller dies meanwhile; it reports from when `reportsFrom` resolves, and its act is not waited for. */
   joinPatiently(name: string, reportsFrom?: Promise<void>): Promise<PlayedNode>;
   start(
@@ -68,7 +68,11 @@ export async function raiseActingMesh(): Promise<ActingMesh> {
   const played: PlayedNode[] = [];
   let controller: ChildProcess | undefined;
 
-  const enrol = async (name: string, withinMs: number, reportsFrom?: Promise<void>): Promise<PlayedNode> => {
+  const enrol = async (
+    name: string,
+    withinMs: number,
+    { reportsFrom, clientKey }: { reportsFrom?: Promise<void> | undefined; clientKey?: string | undefined },
+  ): Promise<PlayedNode> => {
     const node = nodeName.parse(name);
     const seed = makeSeed('user');
     const tokenId = makeTokenId();
@@ -89,7 +93,10 @@ export async function raiseActingMesh(): Promise<ActingMesh> {
     const userJwt = (await records.liveOf('token', tokenId))?.userJwt ?? '';
     const servers = [foundation.nats.url];
     const declarationKey = keys.declarations.publicKey;
-    const joined = await joinPlayed({ node, tokenId, servers, userJwt, seed, declarationKey, expiresAt }, { withinMs });
+    const joined = await joinPlayed(
+      { node, tokenId, servers, userJwt, seed, declarationKey, expiresAt },
+      { withinMs, clientKey },
+    );
     played.push(joined);
     await reportsFrom;
     await joined.report();
@@ -111,12 +118,12 @@ export async function raiseActingMesh(): Promise<ActingMesh> {
         await client.end();
       }
     },
-    async join(name) {
-      const joined = await enrol(name, 0);
+    async join(name, clientKey) {
+      const joined = await enrol(name, 0, { clientKey });
       await temporal.workflow.getHandle(enrolId(joined.node)).result();
       return joined;
     },
-    joinPatiently: (name, reportsFrom) => enrol(name, 90_000, reportsFrom),
+    joinPatiently: (name, reportsFrom) => enrol(name, 90_000, { reportsFrom }),
     start: (workflow, workflowId, request) =>
       temporal.workflow.start(workflow, { taskQueue: controllerQueue, workflowId, args: [request] }),
     async startController() {

@@ -53,7 +53,10 @@ export type Plays = {
 };
 
 /** Joins by the invitation, as a host does: with the same keys again for `withinMs`, whoever dies meanwhile. */
-export async function joinPlayed(invitation: Invitation, { withinMs }: { withinMs: number }): Promise<PlayedNode> {
+export async function joinPlayed(
+  invitation: Invitation,
+  { withinMs, clientKey }: { withinMs: number; clientKey?: string | undefined },
+): Promise<PlayedNode> {
   const identity = makeSeed('user');
   const key = makeSealingKey();
   const enrolled = {
@@ -63,6 +66,7 @@ export async function joinPlayed(invitation: Invitation, { withinMs }: { withinM
     identityKey: identity.publicKey,
     sealingKey: key.publicKey,
     overlayKey: makeOverlayKey().publicKey,
+    ...(clientKey !== undefined && { clientKey }),
   };
   // One connection for all attempts: a connection costs a signature, and a hundred nodes join in one test.
   const token = await connectBus({

@@ -3,11 +3,14 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { startAct } from '../../cli/acts/start-act.ts';
 import { connectTemporal } from '../../cli/acts/temporal.ts';
+import { openBucket } from '../../src/bus/buckets.ts';
 import { connectBus } from '../../src/bus/connection.ts';
 import { BusFault } from '../../src/bus/faults.ts';
 import { meshCredential } from '../../src/bus/identity.ts';
 import { makeSeed } from '../../src/bus/seed.ts';
 import { declarationsStream, declareSubject } from '../../src/bus/subjects.ts';
+import { clientCredential } from '../../src/bus/token.ts';
+import { buckets } from '../../src/domain/provisioning/values.ts';
 import { controllerQueue, enrolId, pushId, pushSummary, type PushResult } from '../../src/domain/act/act.ts';
 import { nodeName, provisionName } from '../../src/domain/words/names.ts';
 import { busCredentialRecords } from '../../src/operations/act/bus-credential-records.ts';
@@ -236,8 +239,17 @@ describe('removing a node', () => {
       args: [{ node: node.node, person: 'ada' }],
     });
 
-  test('[M4] drops its pins and says so, leaves no dangling row, and closes its account', async () => {
-    const epsilon = await mesh.join('epsilon');
+  test('[M4] [P2] drops its pins and says so, leaves no dangling row, and closes its account and its client’s', async () => {
+    const seed = makeSeed('user');
+    const epsilon = await mesh.join('epsilon', seed.publicKey);
+    const client = await busCredentialRecords(mesh.store).liveOf('client', 'epsilon');
+    const { node } = epsilon;
+    const line = await connectBus({
+      servers: [mesh.foundation.nats.url],
+      name: 'client of epsilon',
+      credential: clientCredential({ node, clientJwt: client?.userJwt ?? '' }, seed),
+    });
+    expect(await (await openBucket(line, buckets.registry)).get('nothing')).toBeUndefined();
     await pin(mesh.store, 'ada', {
       node: epsilon.node,
       provision: provisionName.parse('postgres-database'),
@@ -255,11 +267,16 @@ describe('removing a node', () => {
     // Counted on the table itself: a join would hide a row that points nowhere.
     expect(await mesh.ask(`select count(*)::int as n from mesh.pins`)).toEqual([{ n: 0 }]);
     expect(await mesh.ask(`select * from mesh.nodes where node = 'epsilon'`)).toEqual([]);
-    const [account] = await mesh.ask(
-      `select revoked_at is not null as revoked from mesh.bus_credentials where kind = 'node' and name = 'epsilon'`,
+    const accounts = await mesh.ask(
+      `select kind, revoked_at is not null as revoked from mesh.bus_credentials where name = 'epsilon' order by kind`,
     );
-    expect(account).toEqual({ revoked: true });
+    expect(accounts).toEqual([
+      { kind: 'client', revoked: true },
+      { kind: 'node', revoked: true },
+    ]);
     await expect(epsilon.report()).rejects.toBeInstanceOf(BusFault);
+    await until(async () => !line.isConnected(), { withinMs: 5_000, what: 'the client to be cut off' });
+    await line.close();
   });
 
   test('[M4] a node that still has something is refused, naming it, and nothing is gone', async () => {
