@@ -21,7 +21,7 @@ import type { ModuleName, NodeName } from '../../domain/words/names.ts';
 import { admitProgramVerb } from '../../seats/the-controller/verbs.ts';
 import { removeIfEmpty } from '../apply/directory.ts';
 import { errorChain, hasCode } from '../fault.ts';
-import { folderOf, inFolder } from '../folder.ts';
+import { folderOf, inFolder, type Folder } from '../folder.ts';
 import { userSeedAt } from '../keys.ts';
 import { writeWhole } from '../whole-file.ts';
 
@@ -141,14 +141,20 @@ async function admit({ bus, root, known, nowMs }: Admitting, program: Program): 
 
 const textOf = (access: ProgramAccess): string => `${JSON.stringify(access, null, 2)}\n`;
 
-/** As the grants directory is: for its owner alone, who is the host's. */
+/** As the grants directory is: for its owner alone, who is the host's. One that is there and as it should be is left alone. */
 async function makeFolder(root: string, folder: string): Promise<void> {
-  await inFolder(root, folderOf(folder), undefined, ({ at }) =>
-    mkdir(`${at}/${path.posix.basename(folder)}`, { mode: 0o700 }).catch((error: unknown) => {
-      if (!hasCode(error, 'EEXIST')) throw error;
-    }),
-  );
-  await inFolder(root, folder, undefined, ({ handle }) => handle.chmod(0o700));
+  const keepPrivate = async ({ handle }: Folder): Promise<void> => {
+    if (((await handle.stat()).mode & 0o7777) !== 0o700) await handle.chmod(0o700);
+  };
+  try {
+    await inFolder(root, folder, undefined, keepPrivate);
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error;
+    await inFolder(root, folderOf(folder), undefined, ({ at }) =>
+      mkdir(`${at}/${path.posix.basename(folder)}`, { mode: 0o700 }),
+    );
+    await inFolder(root, folder, undefined, keepPrivate);
+  }
 }
 
 async function seedIn(at: string, folder: string): Promise<Seed> {
