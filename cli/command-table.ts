@@ -21,6 +21,7 @@ import { nodeInvite } from './commands/node/invite.ts';
 import { nodeJoin } from './commands/node/join.ts';
 import { nodeList } from './commands/node/list.ts';
 import { nodeRemove } from './commands/node/remove.ts';
+import { nodeSet } from './commands/node/set.ts';
 import { nodeShow } from './commands/node/show.ts';
 import { ask } from './commands/ask.ts';
 import { pin } from './commands/pin.ts';
@@ -57,6 +58,7 @@ export const commandTable: readonly CommandDefinition[] = [
   nodeJoin,
   nodeList,
   nodeShow,
+  nodeSet,
   nodeRemove,
   moduleAdd,
   moduleList,

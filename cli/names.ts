@@ -1,6 +1,7 @@
 /** Names that a person wrote, as the domain has them. What is no name ends the command as `invalid-name` (M27). */
 import type { z } from 'zod';
 
+import { hostNameFault, labelFault } from '../src/domain/provisioning/route-names.ts';
 import { localName, moduleName, nodeName, partName, provisionName } from '../src/domain/words/names.ts';
 import type { LocalName, ModuleName, NodeName, PartName, Placed, ProvisionName } from '../src/domain/words/names.ts';
 import { problem, stopWith, Stopped } from './problem.ts';
@@ -10,6 +11,22 @@ export const asModule = (text: string): ModuleName => named(moduleName, text);
 export const asProvision = (text: string): ProvisionName => named(provisionName, text);
 export const asLocal = (text: string): LocalName => named(localName, text);
 export const asPart = (text: string): PartName => named(partName, text);
+
+/** A DNS label, as a route has one (M24). */
+export const asLabel = (text: string): string => publicName(text, labelFault(text));
+/** A full DNS name, as a node's public domain is one. */
+export const asDomain = (text: string): string => publicName(text, hostNameFault(text));
+
+function publicName(text: string, fault: string | undefined): string {
+  if (fault === undefined) return text;
+  return stopWith({
+    kind: 'invalid-name',
+    what: fault,
+    why: 'what is no name of a public host is never reached',
+    next: [],
+    facts: { found: text.slice(0, 200) },
+  });
+}
 
 /** `NODE/MODULE`: a module on a node. */
 export function asPlaced(text: string): Placed {

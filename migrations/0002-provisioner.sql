@@ -48,3 +48,16 @@ create trigger events_tell after insert on mesh.events
 -- When the last artifact that a version builds was recorded; a version that builds nothing is published with its adding.
 alter table mesh.module_versions add column published_at timestamptz;
 update mesh.module_versions set published_at = added_at;
+
+-- M23: under which public domain the labels of a node's routes are names; and labels that the operator set for an assignment.
+alter table mesh.nodes add column public_domain text;
+create table mesh.route_labels (
+  node    text not null references mesh.nodes on delete cascade,
+  module  text not null references mesh.modules on delete cascade,
+  listens text not null,
+  label   text not null,
+  primary key (node, module, listens)
+);
+
+-- Modules whose files the node left as they are, more than two passes in a row (P10).
+alter table mesh.reports add column postponed jsonb;

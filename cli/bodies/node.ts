@@ -3,11 +3,12 @@ import type { NodeRow } from '../../src/operations/ports/node-rows.ts';
 import { rfc3339 } from '../render/time.ts';
 
 /** One node; what is not known of it is not there. */
-export function nodeBody({ node, state, address, sealingFingerprint, invitedAt, joinedAt }: NodeRow) {
+export function nodeBody({ node, state, address, publicDomain, sealingFingerprint, invitedAt, joinedAt }: NodeRow) {
   return {
     node,
     state,
     ...(address === undefined ? {} : { address }),
+    ...(publicDomain === undefined ? {} : { publicDomain }),
     ...(sealingFingerprint === undefined ? {} : { sealingFingerprint }),
     invitedAt: rfc3339(invitedAt),
     ...(joinedAt === undefined ? {} : { joinedAt: rfc3339(joinedAt) }),

@@ -14,7 +14,7 @@ function nodePlanBody(plan: NodePlan, described: Described | undefined) {
     const refusals = plan.refusals.map(({ kind, what, why, next }) => ({ kind: String(kind), what, why, next }));
     return { ...common, resolvable: false as const, refusals };
   }
-  const { digest, difference, takes, wouldMake } = plan;
+  const { digest, difference, takes, routes, unrouted, wouldMake } = plan;
   return {
     ...common,
     resolvable: true as const,
@@ -29,6 +29,8 @@ function nodePlanBody(plan: NodePlan, described: Described | undefined) {
       provision,
       from: `${provider.node}/${provider.module}`,
     })),
+    routes: routes.map(({ module, listens, name }) => ({ module, listens, name })),
+    unrouted: unrouted.map(({ module, says }) => ({ module, says })),
     wouldMake: wouldMake.map(({ path, why }) => ({ path, why: String(why) })),
   };
 }

@@ -1,27 +1,32 @@
-import { answer, jsonOf } from '../answer.ts';
+import type { Refusal } from '../../src/domain/refusal/refusal.ts';
+import type { Placed } from '../../src/domain/words/names.ts';
+import { answer, jsonOf, type Answer } from '../answer.ts';
 import type { Context } from '../context.ts';
 import type { CommandDefinition } from '../definition.ts';
 import type { Given } from '../given.ts';
 import { problem, Stopped } from '../problem.ts';
-import { drawSet, drawUnset } from '../render/intent.ts';
+import { drawLabelSet, drawLabelUnset, drawSet, drawUnset } from '../render/intent.ts';
 
 export const set: CommandDefinition = {
   name: 'set',
   group: 'intent',
-  summary: 'set what a module is told on one node, or take it back',
-  details: 'A setting is readable to everybody: it is no place for a secret.',
+  summary: 'set what a module is told on one node, or the label of its route there, or take it back',
+  details:
+    "A setting is readable to everybody: it is no place for a secret. With --label: NAME is what the module's route leads to, one of its listens, and VALUE the first part of the name under the node's public domain.",
   arguments: [
     { name: 'NODE/MODULE', says: 'whose setting' },
     { name: 'NAME[=VALUE]', says: "one of the manifest's settings; the value is a text as it stands" },
   ],
   options: [
     { name: 'parse', says: 'read VALUE as JSON: a number, true, a list' },
+    { name: 'label', says: 'not a setting but the label of a route' },
     { name: 'unset', says: "take it back, so that the manifest's default counts again" },
   ],
   examples: [
     'mesh set beta/notes title="Our notes"',
     'mesh set beta/notes page-size=50 --parse',
     'mesh set beta/notes title --unset',
+    'mesh set beta/notes http=memo --label',
   ],
   async run(given, context) {
     const { asPart, asPlaced } = await import('../names.ts');
@@ -29,6 +34,7 @@ export const set: CommandDefinition = {
     const { setSetting, unsetSetting } = await import('../../src/operations/intent/set-setting.ts');
     const { withController } = await import('../controller.ts');
     const placed = asPlaced(given.text('NODE/MODULE'));
+    if (given.flag('label')) return label(given, context, placed);
     const { name: written, value } = split(given);
     const name = asPart(written);
     const person = personOf(context);
@@ -46,6 +52,24 @@ export const set: CommandDefinition = {
         );
   },
 };
+
+async function label(given: Given, context: Context, placed: Placed): Promise<Answer | Refusal> {
+  const { asLabel, asPart } = await import('../names.ts');
+  const { isRefusal } = await import('../../src/domain/refusal/refusal.ts');
+  const { setLabel, unsetLabel } = await import('../../src/operations/intent/set-label.ts');
+  const { withController } = await import('../controller.ts');
+  if (given.flag('parse')) throw wrong('mesh set --label takes no --parse', 'a label is a text');
+  const { name, value } = split(given);
+  const route = { ...placed, listens: asPart(name) };
+  const person = personOf(context);
+  if (given.flag('unset')) {
+    const gone = await withController(context, ({ store }) => unsetLabel(store, person, route));
+    return isRefusal(gone) ? gone : answer('mesh.label-unset', route, drawLabelUnset);
+  }
+  const wanted = { ...route, label: asLabel(String(value)) };
+  const done = await withController(context, ({ store }) => setLabel(store, person, wanted));
+  return isRefusal(done) ? done : answer('mesh.label-set', { ...done }, drawLabelSet);
+}
 
 const personOf = ({ settings }: Context): string => settings.person;
 

@@ -5,13 +5,14 @@ import { drawSettings } from '../render/intent.ts';
 export const settings: CommandDefinition = {
   name: 'settings',
   group: 'intent',
-  summary: 'list what is set, on one node or on all',
+  summary: 'list what is set, on one node or on all, and which routes have another label than their manifest says',
   arguments: [{ name: 'NODE', says: 'only what is set there', optional: true }],
   examples: ['mesh settings', 'mesh settings beta --json'],
   async run(given, context) {
     const { asNode } = await import('../names.ts');
     const { withController } = await import('../controller.ts');
     const { listSettings } = await import('../../src/operations/intent/set-setting.ts');
+    const { listLabels } = await import('../../src/operations/intent/set-label.ts');
     const { nodeByName } = await import('../../src/operations/node/invite-node.ts');
     const { isRefusal } = await import('../../src/domain/refusal/refusal.ts');
     const written = given.maybe('NODE');
@@ -26,7 +27,8 @@ export const settings: CommandDefinition = {
         name: row.name,
         value: jsonOf(row.value),
       }));
-      return answer('mesh.settings', { settings: list }, drawSettings);
+      const labels = (await listLabels(store, node)).map((row) => ({ ...row }));
+      return answer('mesh.settings', { settings: list, labels }, drawSettings);
     });
   },
 };

@@ -7,7 +7,7 @@ export const why: CommandDefinition = {
   group: 'what is so',
   summary: 'say why something is as it is: one chain from intent to fact, and the command to run next',
   details:
-    'THING is a node, a module, NODE/MODULE, a binding (NODE/MODULE/PROVISION), a port (NODE:PORT, NODE:PORT/udp), or a credential or own secret as mesh secret list names it.',
+    'THING is a node, a module, NODE/MODULE, a binding (NODE/MODULE/PROVISION), a port (NODE:PORT, NODE:PORT/udp), a routed name, or a credential or own secret as mesh secret list names it.',
   arguments: [{ name: 'THING', says: 'what it is about' }],
   examples: ['mesh why beta', 'mesh why beta/notes', 'mesh why beta/notes/postgres-database', 'mesh why alpha:20000'],
   async run(given, context) {

@@ -104,15 +104,37 @@ export function drawUnset(of: Placed & { readonly name: string }, look: Look): s
 
 /** `mesh settings`. */
 export function drawSettings(
-  of: { readonly settings: readonly (Placed & { readonly name: string; readonly value: Json | undefined })[] },
+  of: {
+    readonly settings: readonly (Placed & { readonly name: string; readonly value: Json | undefined })[];
+    readonly labels: readonly LabelBody[];
+  },
   look: Look,
 ): string {
-  if (of.settings.length === 0) return 'Nothing is set: every module is told what its manifest says.';
-  return table(
-    ['node', 'module', 'setting', 'value'],
-    of.settings.map(({ node, module, name, value }) => [node, module, name, shown(value)]),
-    look,
-  );
+  const settings = of.settings.map(({ node, module, name, value }) => [node, module, name, shown(value)]);
+  const labels = of.labels.map(({ node, module, listens, label }) => [node, module, listens, label]);
+  const tables = [
+    ...(settings.length === 0 ? [] : [table(['node', 'module', 'setting', 'value'], settings, look)]),
+    ...(labels.length === 0 ? [] : [table(['node', 'module', 'route', 'label'], labels, look)]),
+  ];
+  return tables.length === 0 ? 'Nothing is set: every module is told what its manifest says.' : tables.join('\n\n');
+}
+
+type LabelBody = Placed & { readonly listens: string; readonly label: string };
+
+/** `mesh set --label`. */
+export function drawLabelSet({ node, module, listens, label }: LabelBody, look: Look): string {
+  return [
+    `The route of ${module} on ${node} to ${listens} has the label ${look.paint.bold(label)}.`,
+    ...nextLines([`mesh why ${node}/${module}`], look),
+  ].join('\n');
+}
+
+/** `mesh set --label --unset`. */
+export function drawLabelUnset({ node, module, listens }: Omit<LabelBody, 'label'>, look: Look): string {
+  return [
+    `The route of ${module} on ${node} to ${listens} has the label that its manifest says again.`,
+    ...nextLines([`mesh why ${node}/${module}`], look),
+  ].join('\n');
 }
 
 const portLine = ({ module, listens, protocol, port, fixed }: PortBody): string =>

@@ -48,6 +48,18 @@ function stateCell({ state }: NodeBody, { paint }: Look): Cell {
   return state === 'joined' ? { text: state, paint: paint.green } : { text: state, paint: paint.yellow };
 }
 
+/** `mesh node set`. */
+export function drawNodeSet(
+  { node, publicDomain }: { readonly node: string; readonly publicDomain?: string },
+  look: Look,
+): string {
+  const said =
+    publicDomain === undefined
+      ? `${look.paint.bold(node)} has no public domain any more: labels of routes on it are no names.`
+      : `Labels of routes on ${look.paint.bold(node)} are names under ${publicDomain}.`;
+  return [said, ...nextLines([`mesh plan ${node}`], look)].join('\n');
+}
+
 export type ShownNode = NodeBody & {
   readonly capabilities: CapabilitiesBody;
   readonly modules: readonly string[];
@@ -74,6 +86,7 @@ export function drawNode(node: ShownNode, look: Look): string {
         ['node', { text: node.node, paint: paint.bold }],
         ['state', stateCell(node, look)],
         ['address', node.address],
+        ['public domain', node.publicDomain],
         ['sealing key', node.sealingFingerprint],
         ['invited', time(node.invitedAt, look)],
         ['joined', node.joinedAt === undefined ? undefined : time(node.joinedAt, look)],

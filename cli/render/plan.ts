@@ -47,6 +47,8 @@ function changeLines(node: Extract<NodePlanBody, { resolvable: true }>, look: Lo
     ...node.remove.map((id) => `${paint.red('-')} ${id}`),
     ...node.wouldMake.map(({ path, why }) => `makes the secret ${path} first (${why})`),
     ...node.takes.map(({ module, provision, from }) => `${module} takes ${provision} from ${from}`),
+    ...node.routes.map(({ module, listens, name }) => `${module} is reached as ${name} (${listens})`),
+    ...node.unrouted.map(({ says }) => paint.yellow(says)),
   ];
 }
 

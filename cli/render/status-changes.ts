@@ -45,6 +45,7 @@ function standingText({ told, report, outcome, hearing, unreachable, lastReport 
     ...(hearing === 'heard' ? [] : [hearing]),
     ...(unreachable === undefined ? [] : [`not reachable since ${unreachable.since}`]),
     ...(lastReport?.declarationGone === true ? ['the bus holds no declaration for it'] : []),
+    ...(lastReport?.postponed ?? []).map(({ module }) => `${module} is postponed`),
     ...(failing?.stuck === true ? [`stuck${failing.since === undefined ? '' : ` since ${failing.since}`}`] : []),
     ...(lastReport?.refusal === undefined ? [] : [lastReport.refusal.kind]),
     ...(lastReport?.failures ?? []).map(({ resource }) => resource),

@@ -88,6 +88,7 @@ function troubleOf(node: NodeStatus, look: Look): readonly string[] {
           `  ${paint.cyan('mesh push')}`,
         ]
       : []),
+    ...postponedLines(lastReport, look),
     ...(unresolvable ?? []).flatMap(({ what, why, next }) => [
       `${what}: ${why}`,
       ...next.map((line) => `  ${paint.cyan(line)}`),
@@ -104,6 +105,14 @@ function failingLine(lastReport: NodeStatus['lastReport'], look: Look): readonly
   const since = failing.since === undefined ? '' : `, since ${time(failing.since, look)}`;
   const said = `${count(failing.reports, 'report')} in a row said so${since}`;
   return [failing.stuck ? look.paint.red(`stuck: ${said}`) : said];
+}
+
+/** P10. Why a module's files are not what they are meant to be. */
+function postponedLines(lastReport: NodeStatus['lastReport'], look: Look): readonly string[] {
+  return (lastReport?.postponed ?? []).map(({ module, since, reason, waitsFor = [] }) => {
+    const waits = waitsFor.length === 0 ? '' : `, and waits for its build of ${waitsFor.join(' and ')}`;
+    return `${module} is postponed: ${reason}${waits}, since ${time(since, look)}; its files stay as they are`;
+  });
 }
 
 /** Of a node that does not answer any more: what is known of it is as old as its last report (C50). */

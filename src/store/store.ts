@@ -14,6 +14,7 @@ import { moduleReads, moduleRows } from './rows/module-rows.ts';
 import { invitationReads, invitationRows, nodeReads, nodeRows } from './rows/node-rows.ts';
 import { buildReads, buildRows, leaseReads, leaseRows, relayReads, relayRows } from './rows/provisioner-rows.ts';
 import { refusedValueRows } from './rows/refused-value-rows.ts';
+import { routeReads, routeRows } from './rows/route-rows.ts';
 import { secretReads, secretRows } from './rows/secret-rows.ts';
 import { numberedSnapshot, snapshot, transaction, untilUndisturbed } from './transaction.ts';
 
@@ -67,6 +68,7 @@ function viewOf(query: Query, inventories: InventoryReader) {
     ...nodeReads(query),
     ...relayReads(query),
     ...reportReads(query),
+    ...routeReads(query),
     ...secretReads(query),
     ...sentReads(query),
     ...unreadableReads(query),
@@ -89,6 +91,7 @@ function txOf(query: Query, person: string, inventories: InventoryReader) {
     ...refusedValueRows(query),
     ...relayRows(query),
     ...reportRows(query),
+    ...routeRows(query),
     ...secretRows(query),
     ...sentRows(query),
     ...unreadableRows(query),

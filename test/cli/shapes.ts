@@ -7,6 +7,7 @@ const node = z.strictObject({
   node: z.string(),
   state: z.enum(['invited', 'proven', 'joined']),
   address: z.string().optional(),
+  publicDomain: z.string().optional(),
   sealingFingerprint: z.string().optional(),
   invitedAt: at,
   joinedAt: at.optional(),
@@ -46,6 +47,8 @@ const nodePlan = z.strictObject({
   add: texts,
   change: texts,
   remove: texts,
+  routes: z.array(z.strictObject({ module: z.string(), listens: z.string(), name: z.string() })),
+  unrouted: z.array(z.strictObject({ module: z.string(), says: z.string() })),
   takes: z.array(z.strictObject({ module: z.string(), provision: z.string(), from: z.string() })),
   wouldMake: z.array(z.strictObject({ path: z.string(), why: z.string() })),
 });
@@ -87,7 +90,10 @@ export const shapes: Readonly<Record<string, z.ZodType>> = {
   'module list': whole('mesh.modules', {
     modules: z.array(z.strictObject({ module: z.string(), version: z.string(), digest: z.string(), addedAt: at })),
   }),
-  settings: whole('mesh.settings', { settings: z.array(z.unknown()).length(0) }),
+  settings: whole('mesh.settings', {
+    settings: z.array(z.unknown()).length(0),
+    labels: z.array(z.unknown()).length(0),
+  }),
   plan: whole('mesh.plan', { hasChanges: z.boolean(), nodes: z.array(nodePlan).length(2) }),
   events: whole('mesh.events', { events: z.array(event).min(1) }),
   acts: whole('mesh.acts', { acts: z.array(act).length(2), temporalUi: z.url() }),

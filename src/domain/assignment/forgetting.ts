@@ -6,6 +6,7 @@ import type { ModuleName } from '../words/names.ts';
 export type Forgotten = {
   readonly assignments: readonly string[];
   readonly settings: readonly string[];
+  readonly labels: readonly string[];
   readonly ownSecrets: readonly string[];
   /** At either end: those it is given, and those it gives others. */
   readonly pairCredentials: readonly string[];
@@ -19,6 +20,7 @@ export type Forgotten = {
 const spoken: Readonly<Record<keyof Forgotten, string>> = {
   assignments: 'assigned',
   settings: 'set',
+  labels: 'label',
   ownSecrets: 'own secret',
   pairCredentials: 'credential',
   ports: 'port',
@@ -55,6 +57,7 @@ function listed(gone: Forgotten): readonly string[] {
   return [
     ...lines('assignments'),
     ...lines('settings'),
+    ...lines('labels'),
     ...lines('ownSecrets'),
     ...lines('pairCredentials'),
     ...lines('ports'),

@@ -13,7 +13,8 @@ import { present } from '../words/invariant.ts';
 import type { ModuleName, NodeName, PartName, Placed } from '../words/names.ts';
 import { collectionOf, contributorsOf } from './collections.ts';
 import { assignmentKeys, compositionKeys, decodeToken, settingKeys } from './keys.ts';
-import { composeRoutes, type ComposedRoutes, type Route } from './route-names.ts';
+import { routesOf, type RouteLabel } from './mesh-routes.ts';
+import type { ComposedRoutes, Route } from './route-names.ts';
 import {
   answers as answersOf,
   assignmentPlan,
@@ -35,7 +36,7 @@ export type MirrorInput = {
   /** Nodes that have a public domain (M23). */
   readonly publicDomains?: ReadonlyMap<NodeName, string>;
   /** Labels that the operator set for an assignment, instead of the manifest's (M23). */
-  readonly labels?: readonly (Placed & { readonly listens: PartName; readonly label: string })[];
+  readonly labels?: readonly RouteLabel[];
 };
 /** Bucket → key → the value as it is written. */
 export type Mirrors = ReadonlyMap<string, ReadonlyMap<string, string>>;
@@ -52,7 +53,8 @@ export function mirrorsOf(of: MirrorInput): {
   const index = indexOf(of.inventory);
   const nodes = [...of.resolution.nodes.values()];
   const resolved = nodes.flatMap((node) => (node.kind === 'resolved' ? [node] : []));
-  const routes = composeRoutes(declaredRoutes(of, index, resolved), of.publicDomains ?? new Map());
+  const { publicDomains = new Map(), labels = [] } = of;
+  const routes = routesOf({ inventory: of.inventory, publicDomains, labels });
   const mirroring: Mirroring = {
     ...of,
     index,
@@ -199,22 +201,6 @@ function holdersOf(index: InventoryIndex, resolved: readonly ResolvedNode[]): Re
         // A seat is held once (M13); while it moves, the first of two is as good as the other.
         if (!holders.has(seat)) holders.set(seat, node);
   return holders;
-}
-
-function declaredRoutes({ labels }: MirrorInput, index: InventoryIndex, resolved: readonly ResolvedNode[]) {
-  const set = new Map(labels?.map((one) => [`${placeOf(one)}/${one.listens}`, one.label]));
-  return resolved
-    .toSorted((a, b) => (a.node < b.node ? -1 : 1))
-    .flatMap(({ node, modules }) =>
-      modules.flatMap(({ module }) =>
-        (index.modules.get(module)?.manifest.routes ?? []).map((route) => ({
-          node,
-          module,
-          ...route,
-          ...(route.name === undefined ? given('label', set.get(`${node}/${module}/${route.listens}`)) : {}),
-        })),
-      ),
-    );
 }
 
 /** Published are the modules of the catalogue whose present version waits for no build. */

@@ -96,7 +96,7 @@ export function composeRoutes(
   const holders = new Map<string, Route>();
   for (const one of declared) {
     const { node, module, listens } = one;
-    const name = one.name ?? composed(one.label, domains.get(node));
+    const name = nameOf(one, domains);
     if (name === undefined) {
       unnamed.push({ node, module, says: unnamedSays(one) });
       continue;
@@ -114,8 +114,13 @@ export function composeRoutes(
   return { routes, unnamed, refusals };
 }
 
-function composed(of: string | undefined, domain: string | undefined): string | undefined {
-  return of === undefined || domain === undefined ? undefined : `${of}.${domain}`;
+/** The name of a route; undefined where it has a label alone and its node no public domain (M23). */
+export function nameOf(
+  { node, label: written, name }: DeclaredRoute,
+  domains: ReadonlyMap<NodeName, string>,
+): string | undefined {
+  const domain = domains.get(node);
+  return name ?? (written === undefined || domain === undefined ? undefined : `${written}.${domain}`);
 }
 
 function unnamedSays({ node, module, label: written }: DeclaredRoute): string {
@@ -127,17 +132,25 @@ function held(name: string, one: DeclaredRoute, holder: Route): Refusal {
     kind: 'route-held',
     what: `${holder.name} is the name of ${holder.module} on ${holder.node}, and ${name} would be that of ${one.module} on ${one.node}`,
     why: 'a name leads to one place, and its letter case makes no difference',
-    next: [`set another label for ${one.module} on ${one.node}`],
+    next: [another(one)],
     facts: { name, node: one.node, module: one.module, holder: `${holder.node}/${holder.module}` },
   };
 }
 
-function badName({ node, module }: DeclaredRoute, name: string, fault: string): Refusal {
+/** How a route comes to another name. */
+function another({ node, module, listens, name }: DeclaredRoute): string {
+  return name === undefined
+    ? `mesh set ${node}/${module} ${listens}=LABEL --label`
+    : `write another name for the route in the manifest of ${module}`;
+}
+
+function badName(one: DeclaredRoute, name: string, fault: string): Refusal {
+  const { node, module } = one;
   return {
     kind: 'invalid-name',
     what: `the routed name of ${module} on ${node}: ${fault}`,
     why: 'what is no name of a public host is never reached',
-    next: [`set another label for ${module} on ${node}, or another public domain for ${node}`],
+    next: [another(one), `mesh node set ${node} public-domain=DOMAIN`],
     facts: { name, node, module },
   };
 }

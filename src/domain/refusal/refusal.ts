@@ -30,6 +30,7 @@ export const refusalKinds = {
   'unknown-assignment': 4,
   'unknown-pin': 4,
   'unknown-setting': 4,
+  'unknown-route': 4,
   'unknown-credential': 4,
   'unknown-act': 4,
   'unknown-thing': 4,

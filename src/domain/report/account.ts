@@ -22,6 +22,7 @@ export type Account = Pick<
   | 'drift'
   | 'kept'
   | 'declarationGone'
+  | 'postponed'
   | 'intervalMs'
   | 'stampedAt'
 > & {
@@ -60,6 +61,7 @@ export function accountOf(previous: Account | undefined, report: Report, receive
     drift,
     kept,
     declarationGone,
+    postponed,
     intervalMs,
     stampedAt,
   } = report;
@@ -78,6 +80,7 @@ export function accountOf(previous: Account | undefined, report: Report, receive
       drift,
       kept,
       ...(declarationGone === undefined ? {} : { declarationGone }),
+      ...(postponed === undefined || postponed.length === 0 ? {} : { postponed }),
       intervalMs,
       stampedAt,
       receivedAt,

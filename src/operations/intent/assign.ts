@@ -9,8 +9,10 @@ import { unknownModule } from '../module/list-modules.ts';
 import { unknownNode } from '../node/invite-node.ts';
 import type { InventoryReads } from '../ports/declaration-rows.ts';
 import type { IntentRows } from '../ports/module-rows.ts';
+import type { RouteReads } from '../ports/route-rows.ts';
 import type { EventRows, Writes } from '../ports/work.ts';
 import { brokenBy } from './broken-by.ts';
+import { routeHeldBy } from './route-held.ts';
 import { heldIn, modulesOn, record, settle } from './settle.ts';
 
 export type Assigned = Placed & {
@@ -27,11 +29,11 @@ export type Assigned = Placed & {
 /**
  * Puts a module on a node (M2, M11–M13, M17–M19), in one transaction: the row, ports, claims, bindings and the event, for the
  * module and for what it brings along. Raced by another, it looks again (M22). Refusals: `unknown-node`, `unknown-module`,
- * `nothing-to-run`, `capability-missing`, whatever could not be resolved any more, `claim-held`, `port-held`, `port-carried`,
+ * `nothing-to-run`, `capability-missing`, whatever could not be resolved any more, `route-held` (M26), `claim-held`, `port-held`, `port-carried`,
  * `ports-exhausted`; nothing is written then.
  */
 export function assign(
-  store: Writes<InventoryReads & IntentRows & EventRows>,
+  store: Writes<InventoryReads & IntentRows & RouteReads & EventRows>,
   person: string,
   placed: Placed,
 ): Promise<Assigned | Refusal> {
@@ -39,7 +41,7 @@ export function assign(
 }
 
 async function assignIn(
-  tx: InventoryReads & IntentRows & EventRows,
+  tx: InventoryReads & IntentRows & RouteReads & EventRows,
   { node, module }: Placed,
 ): Promise<Assigned | Refusal> {
   const before = await tx.inventory();
@@ -53,6 +55,8 @@ async function assignIn(
   const resolution = resolve(inventory);
   const broken = brokenBy(resolve(before), resolution, node);
   if (broken !== undefined) return broken;
+  const held = await routeHeldBy(tx, before, { inventory });
+  if (held !== undefined) return held;
   const settlement = settle({ inventory, resolution, ...(await heldIn(tx)), nodes: [node] });
   if (isRefusal(settlement)) return settlement;
 

@@ -3,9 +3,11 @@ import { isRefusal, type Refusal } from '../../domain/refusal/refusal.ts';
 import type { Inventory } from '../../domain/resolution/inventory.ts';
 import { resolve } from '../../domain/resolution/resolve.ts';
 import type { ModuleName, NodeName } from '../../domain/words/names.ts';
+import { routeHeldBy } from '../intent/route-held.ts';
 import { heldIn, modulesOn, record, settle } from '../intent/settle.ts';
 import type { InventoryReads } from '../ports/declaration-rows.ts';
 import type { IntentRows, ModuleRows, NewModule } from '../ports/module-rows.ts';
+import type { RouteReads } from '../ports/route-rows.ts';
 import type { EventRows, Writes } from '../ports/work.ts';
 
 export type AddedModule = {
@@ -20,11 +22,11 @@ export type AddedModule = {
 /**
  * Adds a module to the catalogue, or changes the one of that name (M15): settings, secrets, ports and assignments stay where they
  * were, and where it runs it gets the ports and claims that are new in its manifest. Refused as `not-built-yet` or
- * `placeholder-unfilled` for what this mesh cannot do, and when a new claim or fixed port of it is held on a node it runs on.
+ * `placeholder-unfilled` for what this mesh cannot do, and when a new claim, fixed port or routed name (M26) of it is held on a node it runs on.
  * A node that it can no longer be resolved on is not refused here: `plan` says why (D5).
  */
 export function addModule(
-  store: Writes<InventoryReads & ModuleRows & IntentRows & EventRows>,
+  store: Writes<InventoryReads & ModuleRows & IntentRows & RouteReads & EventRows>,
   person: string,
   added: NewModule,
 ): Promise<AddedModule | Refusal> {
@@ -43,6 +45,8 @@ export function addModule(
       if (known?.digest === digest && known.version === version)
         return { module, version, digest, change: 'same', nodes };
 
+      const held = await routeHeldBy(tx, before, { inventory });
+      if (held !== undefined) return held;
       const settlement = settle({ inventory, resolution: resolve(inventory), ...(await heldIn(tx)), nodes });
       if (isRefusal(settlement)) return settlement;
       await tx.putModule(added);

@@ -8,6 +8,7 @@ import { walk } from '../../domain/resolution/walk.ts';
 import type { ModuleName, Placed } from '../../domain/words/names.ts';
 import type { InventoryReads } from '../ports/declaration-rows.ts';
 import type { IntentReads } from '../ports/module-rows.ts';
+import type { RouteReads } from '../ports/route-rows.ts';
 import type { SecretReads } from '../ports/secret-rows.ts';
 import type { Reads } from '../ports/work.ts';
 import { unknownModule } from './list-modules.ts';
@@ -17,7 +18,7 @@ import { unknownModule } from './list-modules.ts';
  * nothing changes. Refusal besides: `unknown-module`. `hash`: lower-case hex SHA-256 of a text.
  */
 export function forgetModule(
-  store: Reads<InventoryReads & IntentReads & SecretReads>,
+  store: Reads<InventoryReads & IntentReads & RouteReads & SecretReads>,
   hash: (text: string) => string,
   module: ModuleName,
 ): Promise<Refusal> {
@@ -29,7 +30,11 @@ export function forgetModule(
   });
 }
 
-async function goneWith(view: IntentReads & SecretReads, inventory: Inventory, module: ModuleName): Promise<Forgotten> {
+async function goneWith(
+  view: IntentReads & RouteReads & SecretReads,
+  inventory: Inventory,
+  module: ModuleName,
+): Promise<Forgotten> {
   const isIts = (one: { readonly module?: ModuleName | undefined }): boolean => one.module === module;
   const pairs = (await view.pairSecretRows()).filter(
     ({ key }) => key.providerModule === module || key.consumerModule === module,
@@ -38,6 +43,7 @@ async function goneWith(view: IntentReads & SecretReads, inventory: Inventory, m
   return {
     assignments: sorted([...inventory.assignments.filter(isIts).map(place), ...cameAlong(inventory, module)]),
     settings: sorted((await view.settingRows()).filter(isIts).map((row) => `${place(row)} ${row.name}`)),
+    labels: sorted((await view.routeLabels()).filter(isIts).map((row) => `${place(row)} ${row.listens} ${row.label}`)),
     ownSecrets: sorted((await view.ownSecretRows()).filter(({ key }) => isIts(key)).map(({ key }) => ownPath(key))),
     pairCredentials: sorted(pairs.map(({ key }) => pairPath(key))),
     ports: sorted(ports.filter(isIts).map(portText)),

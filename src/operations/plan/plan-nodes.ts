@@ -2,11 +2,14 @@ import { differenceOf, type Difference } from '../../domain/declaration/differen
 import type { SecretNeed } from '../../domain/credential/secrets-to-make.ts';
 import type { Refusal } from '../../domain/refusal/refusal.ts';
 import type { Standing } from '../../domain/report/account.ts';
+import { routesOf, unroutedOn, type Unrouted } from '../../domain/provisioning/mesh-routes.ts';
+import type { ComposedRoutes, Route } from '../../domain/provisioning/route-names.ts';
 import type { Binding } from '../../domain/resolution/resolve.ts';
 import { given } from '../../domain/words/given.ts';
 import type { NodeName } from '../../domain/words/names.ts';
 import type { SentRow } from '../ports/declaration-rows.ts';
 import type { NodeState } from '../ports/node-rows.ts';
+import type { RouteReads } from '../ports/route-rows.ts';
 import type { Reads } from '../ports/work.ts';
 import { unknownNode } from '../node/invite-node.ts';
 import { judgeNodes, type Hash, type JudgedNode, type StandingReads } from './judge-nodes.ts';
@@ -29,6 +32,10 @@ export type NodePlan = {
       readonly would: ReadonlyMap<string, string>;
       /** What it takes from other nodes, provision by provision (M6). */
       readonly takes: readonly Binding[];
+      /** The names under which its routes are reached. */
+      readonly routes: readonly Route[];
+      /** Routes that come to no name, and why: a label on a node without a public domain (M23), or a name that another has (M26). */
+      readonly unrouted: readonly Unrouted[];
       /** Secrets that a push would make first (S3). */
       readonly wouldMake: readonly SecretNeed[];
     }
@@ -46,7 +53,7 @@ export type Plan = {
  * nothing and makes no secret (S3). Refused as `unknown-node`.
  */
 export function planNodes(
-  store: Reads<StandingReads>,
+  store: Reads<StandingReads & RouteReads>,
   hash: Hash,
   nodes?: readonly NodeName[],
 ): Promise<Plan | Refusal> {
@@ -56,7 +63,12 @@ export function planNodes(
     if (missing !== undefined) return unknownNode(missing);
     const behind = judged.filter(({ composition, sent }) => sent !== undefined && isBehind(composition, sent));
     const resources = await view.sentResources(behind.map(({ node }) => node.node));
-    const planned = judged.map((one) => planOf(one, resources.get(one.node.node) ?? new Map(), hash));
+    const routes = routesOf({
+      inventory: await view.inventory(),
+      publicDomains: await view.publicDomains(),
+      labels: await view.routeLabels(),
+    });
+    const planned = judged.map((one) => planOf(one, resources.get(one.node.node) ?? new Map(), routes, hash));
     return { nodes: planned, hasChanges: planned.some(changes) };
   });
 }
@@ -68,6 +80,7 @@ const isBehind = (composition: JudgedNode['composition'], sent: SentRow): boolea
 function planOf(
   { node, composition, standing, sent }: JudgedNode,
   last: ReadonlyMap<string, string>,
+  routes: ComposedRoutes,
   hash: Hash,
 ): NodePlan {
   const common = { node: node.node, state: node.state, standing };
@@ -82,6 +95,8 @@ function planOf(
     ...given('sent', sent && { digest: sent.digest, resources: last }),
     would: resources,
     takes,
+    routes: routes.routes.filter((one) => one.node === node.node),
+    unrouted: unroutedOn(routes, node.node),
     wouldMake,
   };
 }

@@ -35,6 +35,8 @@ export type NodeStatus = {
     readonly kept: readonly string[];
     /** It goes on with what it accepted, and the bus holds no declaration for it: a push sends it again (C76). */
     readonly declarationGone?: true;
+    /** Modules whose files stay as they are: since when by the node's clock, why, and for which artifacts they wait (P10). */
+    readonly postponed?: readonly Postponed[];
     /** The present failure: how many reports in a row said the same, and since when (D17, D18). */
     readonly failing?: { readonly reports: number; readonly stuck: boolean; readonly since?: string };
   };
@@ -45,6 +47,13 @@ export type NodeStatus = {
     readonly why: string;
     readonly next: readonly string[];
   }[];
+};
+
+export type Postponed = {
+  readonly module: string;
+  readonly since: string;
+  readonly reason: string;
+  readonly waitsFor?: readonly string[] | undefined;
 };
 
 export type ActStatus = {
@@ -113,7 +122,8 @@ function nodeStatus(judged: JudgedNode, now: number): NodeStatus {
 function concernOf({ standing, account }: JudgedNode, now: number): Concern {
   if (account?.outcome === 'failed' || account?.outcome === 'refused') return 'broken';
   if (hearing(account, now) !== 'heard') return 'not answering';
-  return standing.well ? 'well' : 'out of date';
+  // A postponed module runs with older files than it is meant to.
+  return standing.well && account?.postponed === undefined ? 'well' : 'out of date';
 }
 
 function sentStatus({ digest, number, sentAt }: SentRow, hasSpoken: boolean): NonNullable<NodeStatus['sent']> {
@@ -122,7 +132,7 @@ function sentStatus({ digest, number, sentAt }: SentRow, hasSpoken: boolean): No
 
 function reportStatus(account: Account): NonNullable<NodeStatus['lastReport']> {
   const { receivedAt, digest, applied, declared, failures, refusal, drift, kept } = account;
-  const { declarationGone, failingSince, failingReports } = account;
+  const { declarationGone, postponed, failingSince, failingReports } = account;
   const since = failingSince === undefined ? undefined : new Date(failingSince).toISOString();
   const failing = { reports: failingReports, stuck: isStuck(account), ...given('since', since) };
   return {
@@ -135,6 +145,7 @@ function reportStatus(account: Account): NonNullable<NodeStatus['lastReport']> {
     drift,
     kept,
     ...given('declarationGone', declarationGone),
+    ...given('postponed', postponed),
     ...given('failing', failingReports > 0 ? failing : undefined),
   };
 }

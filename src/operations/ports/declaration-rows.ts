@@ -48,6 +48,8 @@ export type ReportRow = {
   readonly kept: readonly string[];
   /** The node said that the bus holds no declaration for it any more. */
   readonly declarationGone?: true;
+  /** Modules whose files the node left as they are, more than two passes in a row (P10). */
+  readonly postponed?: Report['postponed'];
   readonly intervalMs: number;
   readonly stampedAt: string;
   readonly receivedAt: Date;

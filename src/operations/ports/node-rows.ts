@@ -13,6 +13,8 @@ export type NodeRow = {
   readonly overlayKey?: string;
   /** Of its provisioner client on the bus. */
   readonly clientKey?: string;
+  /** Under which the labels of its routes are names (M23). */
+  readonly publicDomain?: string;
   readonly invitedAt: Date;
   readonly joinedAt?: Date;
   /** Absent: never reported. Empty: reported that it has none (M11). */

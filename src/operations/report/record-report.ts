@@ -127,7 +127,7 @@ export function accountIn({ receivedAt, failingSince, ...row }: ReportRow): Acco
 
 function rowOf(
   node: NodeName,
-  { receivedAt, failingSince, digest, number, refusal, declarationGone, ...account }: Account,
+  { receivedAt, failingSince, digest, number, refusal, declarationGone, postponed, ...account }: Account,
 ): ReportRow {
   return {
     ...account,
@@ -137,6 +137,7 @@ function rowOf(
     ...(number !== undefined && { number }),
     ...(refusal !== undefined && { refusal }),
     ...(declarationGone !== undefined && { declarationGone }),
+    ...(postponed !== undefined && { postponed }),
     ...(failingSince !== undefined && { failingSince: new Date(failingSince) }),
   };
 }

@@ -1,9 +1,11 @@
 /** The links that every chain of `mesh why` is put together from: each a sentence that holds or does not, and what to do then. */
 import { pairPath, type PairKey } from '../../domain/credential/credential.ts';
 import { hearing, isStuck } from '../../domain/report/account.ts';
+import type { RouteIntent } from '../../domain/provisioning/mesh-routes.ts';
+import type { ComposedRoutes } from '../../domain/provisioning/route-names.ts';
 import type { Binding, Resolution } from '../../domain/resolution/resolve.ts';
 import { indexOf } from '../../domain/resolution/inventory-index.ts';
-import type { Inventory } from '../../domain/resolution/inventory.ts';
+import type { Inventory, PortRow } from '../../domain/resolution/inventory.ts';
 import { walk } from '../../domain/resolution/walk.ts';
 import type { NodeName, Placed } from '../../domain/words/names.ts';
 import type { JudgedNode } from '../plan/judge-nodes.ts';
@@ -12,7 +14,17 @@ import type { PairSecretRow } from '../ports/secret-rows.ts';
 import type { EventRow } from '../ports/work.ts';
 
 export type Link = {
-  readonly of: 'intent' | 'resolution' | 'binding' | 'port' | 'credential' | 'sent' | 'report' | 'granter';
+  readonly of:
+    | 'intent'
+    | 'resolution'
+    | 'binding'
+    | 'port'
+    | 'route'
+    | 'collection'
+    | 'credential'
+    | 'sent'
+    | 'report'
+    | 'granter';
   readonly says: string;
   readonly holds: boolean;
   /** Where it does not hold: what a person runs next. */
@@ -23,6 +35,9 @@ export type Link = {
 export type Facts = {
   readonly inventory: Inventory;
   readonly resolution: Resolution;
+  /** What routed names are made of, and those that are. */
+  readonly routing: RouteIntent;
+  readonly routes: ComposedRoutes;
   readonly judged: ReadonlyMap<NodeName, JudgedNode>;
   readonly pairs: readonly PairSecretRow[];
   readonly granters: readonly GranterRow[];
@@ -40,7 +55,8 @@ export const fails = (of: Link['of'], says: string, ...next: readonly string[]):
 });
 
 const placeOf = ({ node, module }: Placed): string => `${node}/${module}`;
-const by = (event: EventRow | undefined): string =>
+/** Who did it and when, where that is still known. */
+export const by = (event: EventRow | undefined): string =>
   event === undefined ? '' : `, by ${event.person} at ${event.at.toISOString()}`;
 
 /** Why a module is on a node, or that it is not. */
@@ -192,8 +208,21 @@ function reportLinks(of: {
     return failures.map(({ resource, error }) =>
       fails('report', `${resource} failed${stuck}: ${error}`, 'mesh status', `mesh events --about ${node}`),
     );
+  const postponed = (account.postponed ?? []).filter((one) => module === undefined || one.module === module);
+  if (postponed.length > 0)
+    return postponed.map(({ module: which, since, reason, waitsFor }) =>
+      fails(
+        'report',
+        `${which} is postponed since ${since}: ${reason}${waitsFor === undefined ? '' : `; it waits for its build of ${waitsFor.join(' and ')}`}`,
+        `mesh provisioner health --node ${node}`,
+      ),
+    );
   const counts = `${account.applied} of ${account.declared} resources are as declared`;
   if (account.outcome === 'applied' || module !== undefined)
     return [holds('report', `at ${at} it reported that ${module === undefined ? counts : `${module} is as declared`}`)];
   return [fails('report', `at ${at} it reported ${account.outcome}: ${counts}`, 'mesh status')];
 }
+
+/** Whose a port is, and who chose its number. */
+export const portText = ({ node, module, listens, protocol, port, fixed }: PortRow): string =>
+  `${port}/${protocol} of ${node} is ${module}’s, as ${listens}${fixed ? ', fixed by its manifest' : ', assigned by the mesh'}`;

@@ -1,4 +1,5 @@
 import { ownPath, pairPath } from '../../domain/credential/credential.ts';
+import { routesOf } from '../../domain/provisioning/mesh-routes.ts';
 import type { Refusal } from '../../domain/refusal/refusal.ts';
 import { indexOf } from '../../domain/resolution/inventory-index.ts';
 import type { PortRow } from '../../domain/resolution/inventory.ts';
@@ -6,6 +7,7 @@ import { resolve, type Binding } from '../../domain/resolution/resolve.ts';
 import { walk } from '../../domain/resolution/walk.ts';
 import type { ModuleName, NodeName, Placed } from '../../domain/words/names.ts';
 import { judgeNodes, type Hash, type StandingReads } from '../plan/judge-nodes.ts';
+import type { RouteReads } from '../ports/route-rows.ts';
 import type { IntentReads } from '../ports/module-rows.ts';
 import type { SecretReads } from '../ports/secret-rows.ts';
 import type { EventReads, Reads } from '../ports/work.ts';
@@ -16,25 +18,27 @@ import {
   fails,
   holds,
   intentLinks,
+  portText,
   resolutionLinks,
   type Facts,
   type Link,
 } from './links.ts';
+import { routeChain, routeLinks } from './routes.ts';
 
 export type Why = {
   readonly thing: string;
-  readonly kind: 'node' | 'module' | 'module on a node' | 'binding' | 'port' | 'credential' | 'own secret';
+  readonly kind: 'node' | 'module' | 'module on a node' | 'binding' | 'port' | 'route' | 'credential' | 'own secret';
   /** From what was intended to what is so. */
   readonly links: readonly Link[];
   /** Of the first link that does not hold; none when all do. */
   readonly next: readonly string[];
 };
 
-type View = StandingReads & SecretReads & IntentReads & EventReads;
+type View = StandingReads & SecretReads & IntentReads & RouteReads & EventReads;
 
 /**
- * One chain from intent to fact about a node, a module, `NODE/MODULE`, a binding (`NODE/MODULE/PROVISION`), a port (`NODE:PORT`) or a
- * secret as `mesh secret list` names it, made of the reads that plan and status are made of. Refused as `unknown-thing`.
+ * One chain from intent to fact about a node, a module, `NODE/MODULE`, a binding (`NODE/MODULE/PROVISION`), a port (`NODE:PORT`), a routed
+ * name or a secret as `mesh secret list` names it, made of the reads that plan and status are made of. Refused as `unknown-thing`.
  */
 export function why(store: Reads<View>, hash: Hash, now: number, thing: string): Promise<Why | Refusal> {
   return store.read(async (view) => {
@@ -49,10 +53,13 @@ type Chain = Pick<Why, 'kind' | 'links'>;
 
 async function factsOf(view: View, hash: Hash, now: number): Promise<Facts> {
   const inventory = await view.inventory();
+  const routing = { inventory, publicDomains: await view.publicDomains(), labels: await view.routeLabels() };
   const events = await view.eventRows({ limit: 1_000 });
   return {
     inventory,
     resolution: resolve(inventory),
+    routing,
+    routes: routesOf(routing),
     judged: new Map((await judgeNodes(view, hash)).map((one) => [one.node.node, one])),
     pairs: await view.pairSecretRows(),
     granters: await view.granterRows(),
@@ -68,6 +75,8 @@ function chainOf(facts: Facts, thing: string, leaving: readonly PortRow[]): Chai
   if (node !== undefined) return { kind: 'node', links: nodeLinks(facts, node) };
   const module = modules.find((name) => name === thing);
   if (module !== undefined) return { kind: 'module', links: moduleLinks(facts, module) };
+  const named = routeChain(facts, thing);
+  if (named !== undefined) return named;
   const [at, ...port] = thing.split(':');
   const portNode = nodes.find((name) => name === at);
   if (portNode !== undefined && port.length === 1) return portChain(facts, portNode, port[0] ?? '', leaving);
@@ -109,6 +118,7 @@ function placedLinks(facts: Facts, placed: Placed): readonly Link[] {
     ...resolutionLinks(facts, placed.node),
     ...bindingsOf(facts, placed).flatMap((binding) => boundLinks(facts, binding)),
     ...ports.map((row) => holds('port', portText(row))),
+    ...routeLinks(facts, placed),
     ...factLinks(facts, placed.node, placed.module),
   ];
 }
@@ -140,9 +150,6 @@ function bindingChain(facts: Facts, placed: Placed, provision: string): Chain | 
         ];
   return { kind: 'binding', links: [...intentLinks(facts, placed), requires, ...links, ...ends] };
 }
-
-const portText = ({ node, module, listens, protocol, port, fixed }: PortRow): string =>
-  `${port}/${protocol} of ${node} is ${module}’s, as ${listens}${fixed ? ', fixed by its manifest' : ', assigned by the mesh'}`;
 
 function portChain(facts: Facts, node: NodeName, written: string, leaving: readonly PortRow[]): Chain | undefined {
   const [digits = '', protocol = 'tcp'] = written.split('/');
@@ -179,7 +186,7 @@ function unknownThing(thing: string): Refusal {
   return {
     kind: 'unknown-thing',
     what: `${JSON.stringify(thing)} is nothing that this mesh has`,
-    why: 'why is asked of a node, a module, NODE/MODULE, NODE/MODULE/PROVISION, NODE:PORT, or a secret as mesh secret list names it',
+    why: 'why is asked of a node, a module, NODE/MODULE, NODE/MODULE/PROVISION, NODE:PORT, a routed name, or a secret as mesh secret list names it',
     next: ['mesh node list', 'mesh module list', 'mesh secret list'],
     facts: { thing },
   };

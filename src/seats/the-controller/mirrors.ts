@@ -202,8 +202,8 @@ class Keeping {
   }
 }
 
-function mirrorsIn({ inventory, settings, builds, modules }: MirrorSnapshot) {
+function mirrorsIn({ inventory, settings, publicDomains, labels, builds, modules }: MirrorSnapshot) {
   const addedAt = new Map(modules.map((row) => [row.module, row.addedAt.toISOString()]));
   const pending = pendingBuilds(inventory.modules, builds, (module) => addedAt.get(module) ?? '');
-  return mirrorsOf({ inventory, resolution: resolve(inventory), settings, pending });
+  return mirrorsOf({ inventory, resolution: resolve(inventory), settings, pending, publicDomains, labels });
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { granterStatus, outcome } from '../../domain/report/report.ts';
+import { granterStatus, outcome, report } from '../../domain/report/report.ts';
 import { moduleName, nodeName, provisionName } from '../../domain/words/names.ts';
 import type {
   LastSent,
@@ -109,6 +109,7 @@ const reportRow = z.object({
   drift: z.array(z.string()),
   kept: z.array(z.string()),
   declarationGone: z.literal(true).exactOptional(),
+  postponed: report.shape.postponed.unwrap().exactOptional(),
   intervalMs: z.int(),
   stampedAt: z.string(),
   receivedAt: z.date(),
@@ -116,7 +117,7 @@ const reportRow = z.object({
   failingReports: z.int(),
 });
 const columns = `node, boot, sequence, outcome, digest, number, declared, applied, failures, refusal, drift, kept,
-  nullif(declaration_gone, false) as "declarationGone", interval_ms as "intervalMs", stamped_at as "stampedAt", received_at as "receivedAt",
+  nullif(declaration_gone, false) as "declarationGone", postponed, interval_ms as "intervalMs", stamped_at as "stampedAt", received_at as "receivedAt",
   failing_since as "failingSince", failing_reports as "failingReports"`;
 
 const granterRow = z.object({
@@ -164,17 +165,17 @@ export function reportRows(query: Query): ReportRows {
     putReports: async (rows) => {
       await query.run(
         `insert into mesh.reports (node, boot, sequence, outcome, digest, number, declared, applied, failures, refusal,
-                drift, kept, declaration_gone, interval_ms, stamped_at, received_at, failing_since, failing_reports)
+                drift, kept, declaration_gone, postponed, interval_ms, stamped_at, received_at, failing_since, failing_reports)
          select node, boot, sequence, outcome, digest, number, declared, applied, failures, refusal,
-                drift, kept, coalesce("declarationGone", false), "intervalMs", "stampedAt", "receivedAt", "failingSince", "failingReports"
+                drift, kept, coalesce("declarationGone", false), postponed, "intervalMs", "stampedAt", "receivedAt", "failingSince", "failingReports"
            from jsonb_to_recordset($1::jsonb) as r (node text, boot bigint, sequence bigint, outcome text, digest text,
-                number bigint, declared int, applied int, failures jsonb, refusal jsonb, drift jsonb, kept jsonb, "declarationGone" boolean,
+                number bigint, declared int, applied int, failures jsonb, refusal jsonb, drift jsonb, kept jsonb, "declarationGone" boolean, postponed jsonb,
                 "intervalMs" int, "stampedAt" text, "receivedAt" timestamptz, "failingSince" timestamptz, "failingReports" int)
          on conflict (node) do update
             set boot = excluded.boot, sequence = excluded.sequence, outcome = excluded.outcome, digest = excluded.digest,
                 number = excluded.number, declared = excluded.declared, applied = excluded.applied,
                 failures = excluded.failures, refusal = excluded.refusal, drift = excluded.drift, kept = excluded.kept,
-                declaration_gone = excluded.declaration_gone,
+                declaration_gone = excluded.declaration_gone, postponed = excluded.postponed,
                 interval_ms = excluded.interval_ms, stamped_at = excluded.stamped_at, received_at = excluded.received_at,
                 failing_since = excluded.failing_since, failing_reports = excluded.failing_reports`,
         [JSON.stringify(rows)],

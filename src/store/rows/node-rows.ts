@@ -22,6 +22,7 @@ const nodeRow = z
     sealingFingerprint: z.string().exactOptional(),
     overlayKey: z.string().exactOptional(),
     clientKey: z.string().exactOptional(),
+    publicDomain: z.string().exactOptional(),
     invitedAt: z.date(),
     joinedAt: z.date().exactOptional(),
     reported: z.boolean(),
@@ -41,7 +42,7 @@ export function nodeReads(query: Query): NodeReads & SealingKeyReads & KeyHolder
       query.rows(
         nodeRow,
         `select n.node, n.state, n.address, n.identity_key as "identityKey", n.sealing_fingerprint as "sealingFingerprint",
-                n.overlay_key as "overlayKey", n.client_key as "clientKey", n.invited_at as "invitedAt", n.joined_at as "joinedAt",
+                n.overlay_key as "overlayKey", n.client_key as "clientKey", n.public_domain as "publicDomain", n.invited_at as "invitedAt", n.joined_at as "joinedAt",
                 n.capabilities_reported as reported,
                 coalesce((select jsonb_agg(${capabilityJson} order by c.name)
                             from mesh.node_capabilities c where c.node = n.node), '[]') as capabilities,
