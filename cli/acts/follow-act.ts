@@ -1,6 +1,7 @@
 /** Waits for an act as a person would: with a bound, saying what it waits for, and leaving it running when they go (U2). */
 import { TemporalFailure, WorkflowFailedError, type Client } from '@temporalio/client';
 import { ApplicationFailure, CancelledFailure, TerminatedFailure } from '@temporalio/common';
+import { setMaxListeners } from 'node:events';
 import { z } from 'zod';
 
 import { isRefusal, refusalKinds, type Refusal, type RefusalKind } from '../../src/domain/refusal/refusal.ts';
@@ -46,6 +47,8 @@ export async function followAct<T>(
   const { progress } = context;
   // The server is asked in one long call; whoever leaves must not wait for its end.
   const leaving = new AbortController();
+  // The client listens to it anew with each long poll, and an act may be waited for as long as somebody likes.
+  setMaxListeners(0, leaving.signal);
   const { workflow } = client;
   const result = settled(
     client.withAbortSignal(leaving.signal, () => workflow.result(started.workflowId, started.act)),

@@ -118,8 +118,8 @@ function bytesOf(report: Report): number {
 }
 
 function cutErrors(failures: Report['failures'], length: number): Report['failures'] {
-  return failures.map(({ resource, error }) => ({
-    resource,
+  return failures.map(({ error, ...rest }) => ({
+    ...rest,
     error: error.length <= length ? error : `${error.slice(0, length)}…`,
   }));
 }

@@ -10,15 +10,22 @@ export type Arrival = 'applied' | 'failed' | 'refused' | 'waiting';
 export function arrivalOf(
   sent: { readonly digest: string; readonly number: number } | undefined,
   reported:
-    | { readonly digest?: string | undefined; readonly number?: number | undefined; readonly outcome: Outcome }
+    | {
+        readonly digest?: string | undefined;
+        readonly number?: number | undefined;
+        readonly outcome: Outcome;
+        /** Nothing failed but what waits for a value that somebody else is still to give. */
+        readonly waits?: true | undefined;
+      }
     | undefined,
 ): Arrival {
   if (sent === undefined || reported === undefined) return 'waiting';
   // The number as well: what was sent may say again what it said two sendings ago.
   if (reported.digest !== sent.digest || reported.number !== sent.number) return 'waiting';
   switch (reported.outcome) {
-    case 'applied':
     case 'failed':
+      return reported.waits === true ? 'waiting' : 'failed';
+    case 'applied':
     case 'refused':
       return reported.outcome;
     case 'idle':

@@ -63,7 +63,8 @@ export const report = z.strictObject({
   /** Of how many resources the declaration speaks, and how many of them are as declared. */
   declared: z.int(),
   applied: z.int(),
-  failures: z.array(z.strictObject({ resource: z.string(), error: z.string() })),
+  /** `waits`: for a value that another module or node is still to give; it is tried again as soon as that moves. */
+  failures: z.array(z.strictObject({ resource: z.string(), error: z.string(), waits: z.literal(true).optional() })),
   refusal: z.strictObject({ kind: z.string(), detail: z.string() }).optional(),
   /** What the host put right against drift, and what it found and kept, each a sentence. */
   drift: z.array(z.string()),

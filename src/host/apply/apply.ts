@@ -17,9 +17,16 @@ import { putDirectory, removeDirectory, removeIfEmpty } from './directory.ts';
 import { putFile, removeFile } from './file.ts';
 import { look } from './found.ts';
 import { secretFile } from './secret-forms.ts';
-import type { Filling, Site } from './site.ts';
+import { Waits, type Filling, type Site } from './site.ts';
 
-export type Failure = { readonly resource: string; readonly error: string };
+export type Failure = {
+  readonly resource: string;
+  readonly error: string;
+  /** Nothing is wrong but that a value is still to come. */
+  readonly waits?: true;
+};
+/** What did not come to be: resource id → why. */
+type Failed = Map<string, Omit<Failure, 'resource'>>;
 
 /** What an apply did, as a report tells it (D16). */
 export type Applied = {
@@ -45,7 +52,7 @@ export type ApplyWith = {
 export async function applyDeclaration(declaration: Declaration, by: ApplyWith): Promise<Applied> {
   const drift: string[] = [];
   const kept: string[] = [];
-  const failed = new Map<string, string>();
+  const failed: Failed = new Map();
   const site: Site = {
     root: by.surroundings.root,
     ledger: by.ledger,
@@ -65,14 +72,14 @@ export async function applyDeclaration(declaration: Declaration, by: ApplyWith):
         settling.push((await putProcess(site, declaration, operation.resource, failed, by)).settled);
       else await putPath(site, operation.resource, declaration.resources, failed);
     } catch (error) {
-      failed.set(about.id, errorChain(error));
+      failed.set(about.id, reasonOf(error));
     }
   }
   await Promise.all(settling);
   await removeParents(site);
   await by.ledger.flush();
   const declared = declaration.resources.length;
-  const failures = [...failed].map(([resource, error]) => ({ resource, error }));
+  const failures = [...failed].map(([resource, why]) => ({ resource, ...why }));
   return {
     declared,
     applied: declared - declaration.resources.filter(({ id }) => failed.has(id)).length,
@@ -82,11 +89,20 @@ export async function applyDeclaration(declaration: Declaration, by: ApplyWith):
   };
 }
 
+function reasonOf(error: unknown): Omit<Failure, 'resource'> {
+  return { error: errorChain(error), ...(error instanceof Waits ? { waits: true as const } : {}) };
+}
+
+/** What leans on something that waits, waits. */
+function leaning(failed: Pick<Failed, 'get'>, on: string, says: string): Error {
+  return failed.get(on)?.waits === true ? new Waits(says) : new Error(says);
+}
+
 async function putPath(
   site: Site,
   resource: Exclude<Resource, ProcessResource>,
   all: readonly Resource[],
-  failed: ReadonlyMap<string, string>,
+  failed: Pick<Failed, 'get' | 'has'>,
 ): Promise<void> {
   const above = all.find((one) => one.kind === 'directory' && failed.has(one.id) && liesUnder(resource.path, one.path));
   if (above !== undefined) throw new Error(`not tried: ${above.id}, which it lies in, failed`);
@@ -106,7 +122,7 @@ async function putProcess(
   site: Site,
   declaration: Declaration,
   resource: ProcessResource,
-  failed: Map<string, string>,
+  failed: Failed,
   { supervisor, surroundings }: ApplyWith,
 ): Promise<{ readonly settled: Promise<void> }> {
   const key = processKey(resource);
@@ -114,7 +130,7 @@ async function putProcess(
     (one) => one.kind !== 'process' && failed.has(one.id) && leansOn(resource, one.path),
   );
   if (missing !== undefined && supervisor.pidOf(key) === undefined)
-    throw new Error(`not started: ${missing.id}, which it reads, failed`);
+    throw leaning(failed, missing.id, `not started: ${missing.id}, which it reads, failed`);
   const { home } = await accountOf(resource.user);
   const restartOn = await restartDigests(site, resource, failed);
   const spec = launchSpec(declaration, resource, { restartOn, home, surroundings });
@@ -132,7 +148,7 @@ async function putProcess(
   if (ensured.did === 'started' && before?.source === spec.definition)
     site.drifted(`the process ${key} was not there and was started again`);
   const settled = ensured.settled.then((fault) => {
-    if (fault !== undefined) failed.set(resource.id, fault);
+    if (fault !== undefined) failed.set(resource.id, { error: fault });
   });
   return { settled };
 }
@@ -146,7 +162,7 @@ function leansOn(resource: ProcessResource, path: string): boolean {
 async function restartDigests(
   site: Site,
   resource: ProcessResource,
-  failed: ReadonlyMap<string, string>,
+  failed: Pick<Failed, 'get' | 'has'>,
 ): Promise<Record<string, string>> {
   const digests: Record<string, string> = {};
   for (const entry of site.ledger.entries()) {

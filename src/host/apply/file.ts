@@ -14,7 +14,7 @@ import { folderOf, inFolder, type Folder } from '../folder.ts';
 import type { FileEntry } from '../ledger.ts';
 import { temporaryName, writeWhole } from '../whole-file.ts';
 import { look, moveAside, putAside, type Found } from './found.ts';
-import type { Site } from './site.ts';
+import { Waits, type Site } from './site.ts';
 
 /** Puts a file or a secret as declared. Throws when it cannot; the file is then the old one, whole. */
 export async function putFile(site: Site, resource: FileResource | SecretResource): Promise<void> {
@@ -22,7 +22,7 @@ export async function putFile(site: Site, resource: FileResource | SecretResourc
   const before = fileEntryAt(site, resource.path);
   if (making.kind === 'left') {
     // What was filled in from another text is not what is declared now.
-    if (before?.source?.startsWith(making.source) !== true) throw new Error(`it waits: ${making.why}`);
+    if (before?.source?.startsWith(making.source) !== true) throw new Waits(`it waits: ${making.why}`);
     return;
   }
   const account = await accountOf(resource.owner);
@@ -92,7 +92,7 @@ function makingOf(site: Site, resource: FileResource | SecretResource): Making {
     case 'left':
       return { ...filling, source };
     case 'unfillable':
-      throw new Error(filling.reason);
+      throw new Waits(filling.reason);
     default:
       return filling satisfies never;
   }

@@ -11,6 +11,14 @@ export type Filling =
   | { readonly kind: 'left'; readonly why: string }
   | { readonly kind: 'unfillable'; readonly reason: string };
 
+/** A file that cannot be made yet, because a value that goes into it is still to come. */
+export class Waits extends Error {
+  constructor(says: string) {
+    super(says);
+    this.name = 'Waits';
+  }
+}
+
 export type Site = {
   /** The node's root on this machine: `/`, or a folder without a trailing slash. */
   readonly root: string;

@@ -5,7 +5,7 @@ import type { Decision } from '../../domain/provisioning/pass.ts';
 import { findPlaceholders, type Placeholder } from '../../domain/provisioning/placeholders.ts';
 import type { ModuleName, NodeName } from '../../domain/words/names.ts';
 import type { SealingKey } from '../../sealing/box.ts';
-import type { Filling } from '../apply/site.ts';
+import { Waits, type Filling } from '../apply/site.ts';
 import { digestOfValue } from '../digest.ts';
 import type { NodeReads } from './reads.ts';
 import { answerTo, type Answered, type AskedSecrets } from './values.ts';
@@ -97,6 +97,9 @@ async function contentOf({ resource, format }: Template, answers: ReadonlyMap<st
     format,
     valueOf: ({ written }) => values.get(written) ?? { kind: 'missing', reason: 'nothing was asked for it' },
   });
-  if (filled.kind === 'unfilled') throw new Error(filled.faults.map(({ says }) => says).join('; '));
-  return Buffer.from(filled.text);
+  if (filled.kind === 'filled') return Buffer.from(filled.text);
+  const says = filled.faults.map((fault) => fault.says).join('; ');
+  // A value that is still to come is waited for; one that this file cannot hold is wrong until somebody changes it.
+  const isToCome = [...values.values()].some((value) => value.kind === 'missing');
+  throw isToCome ? new Waits(says) : new Error(says);
 }

@@ -26,16 +26,21 @@ const lastSentIn = z
     outcome.nullable(),
     z.string().nullable(),
     z.number().nullable(),
+    z.boolean().nullable(),
   ])
-  .transform(([node, digest, number, streamSequence, said, saidDigest, saidNumber]): LastSent => {
+  .transform(([node, digest, number, streamSequence, said, saidDigest, saidNumber, waits]): LastSent => {
     const sent = { node, digest, number, streamSequence };
     if (said === null) return sent;
     const about = {
       ...(saidDigest !== null && { digest: saidDigest }),
       ...(saidNumber !== null && { number: saidNumber }),
+      ...(waits === true && { waits: true as const }),
     };
     return { ...sent, reported: { outcome: said, ...about } };
   });
+/** Whether a report fails for nothing but values that are still to come. */
+const waits = `(r.outcome = 'failed' and r.failures <> '[]'
+  and not exists (select from jsonb_array_elements(r.failures) as f where not f ? 'waits'))`;
 const sentResourcesRow = z.object({
   node: nodeName,
   resources: z.record(z.string(), z.string()).transform((resources) => new Map(Object.entries(resources))),
@@ -54,7 +59,7 @@ export function sentReads(query: Query): SentReads {
       ),
     lastSent: async (nodes) => {
       const tuples = await query.tuples(
-        `select s.node, s.digest, s.number, s.stream_sequence, r.outcome, r.digest, r.number
+        `select s.node, s.digest, s.number, s.stream_sequence, r.outcome, r.digest, r.number, ${waits} as waits
            from mesh.sent_declarations s
            left join mesh.reports r on r.node = s.node
           where $1::text[] is null or s.node = any ($1::text[])`,
@@ -104,7 +109,7 @@ const reportRow = z.object({
   number: z.number().exactOptional(),
   declared: z.int(),
   applied: z.int(),
-  failures: z.array(z.object({ resource: z.string(), error: z.string() })),
+  failures: z.array(z.object({ resource: z.string(), error: z.string(), waits: z.literal(true).exactOptional() })),
   refusal: z.object({ kind: z.string(), detail: z.string() }).exactOptional(),
   drift: z.array(z.string()),
   kept: z.array(z.string()),
