@@ -1,13 +1,16 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { lookOn } from '../../cli/render/look.ts';
+import { drawStatus } from '../../cli/render/status.ts';
 import type { Report } from '../../src/domain/report/report.ts';
 import { declarationRecords } from '../../src/operations/act/declaration-records.ts';
-import { provisionName } from '../../src/domain/words/names.ts';
+import { partName, provisionName } from '../../src/domain/words/names.ts';
 import { actRecords } from '../../src/operations/act/act-records.ts';
 import { assign } from '../../src/operations/intent/assign.ts';
 import { inviteNode } from '../../src/operations/node/invite-node.ts';
 import { planNodes } from '../../src/operations/plan/plan-nodes.ts';
 import { status } from '../../src/operations/plan/status.ts';
 import { recordReport, recordUnreadable } from '../../src/operations/report/record-report.ts';
+import { why } from '../../src/operations/why/why.ts';
 import {
   accepted,
   add,
@@ -446,3 +449,47 @@ function present<T>(value: T | undefined): T {
   if (value === undefined) throw new Error('it is not there');
   return value;
 }
+
+describe('postponed modules', () => {
+  const look = lookOn({ isTTY: false }, {}, true, clock);
+  const postponed = [
+    {
+      module: module('motd'),
+      since: '2026-05-01T11:00:00Z',
+      reason: 'version 2.0.0 of motd is not published',
+      waitsFor: [partName.parse('image')],
+    },
+  ];
+
+  test('[P10] status says which, since when and why, for a person to look at; the next report without it takes the words back', async () => {
+    await aNodeWithFiles();
+    const sent = await send('alpha');
+    await say('alpha', { ...whole, ...sent, postponed });
+    const seen = await see();
+    expect(seen).toMatchObject({
+      needsAttention: true,
+      nodes: [{ node: 'alpha', told: 'same', report: 'current', outcome: 'applied', concern: 'out of date' }],
+    });
+    expect(seen.nodes[0]?.lastReport?.postponed).toEqual(postponed);
+    expect(JSON.stringify(seen)).not.toContain('null');
+    expect(drawStatus({ ...seen, temporalUi: 'http://x' }, look)).toContain(
+      'motd is postponed: version 2.0.0 of motd is not published, and waits for its build of image, since 2026-05-01T11:00:00Z; its files stay as they are',
+    );
+    const chain = accepted(await why(world.store, hash, clock, 'alpha/motd'));
+    expect(chain.links.at(-1)).toMatchObject({ of: 'report', holds: false });
+    expect(chain.next).toEqual(['mesh provisioner health --node alpha']);
+
+    await say('alpha', { ...whole, ...sent });
+    const after = await see();
+    expect(after).toMatchObject({ needsAttention: false, nodes: [{ concern: 'well' }] });
+    expect(after.nodes[0]?.lastReport).not.toHaveProperty('postponed');
+    expect(drawStatus({ ...after, temporalUi: 'http://x' }, look)).not.toContain('postponed');
+  });
+
+  test('[P10] a report that postpones nothing says nothing of it', async () => {
+    await aNodeWithFiles();
+    await say('alpha', { ...whole, ...(await send('alpha')), postponed: [] });
+    expect(await see()).toMatchObject({ needsAttention: false });
+    expect(JSON.stringify(await see())).not.toContain('postponed');
+  });
+});
