@@ -18,6 +18,7 @@ import { busCredentialRecords } from '../operations/act/bus-credential-records.t
 import { keysOfConsumers, meshProviders, notAProvider } from '../operations/provisioning/program-bindings.ts';
 import { relayRecords } from '../operations/provisioning/relay.ts';
 import { sha256Hex } from '../sealing/digest.ts';
+import { takingFactsAway } from '../seats/the-controller/bound-facts.ts';
 import { concerned, type Concerned } from '../seats/the-controller/concerned.ts';
 import { keepMirrors, type MirrorBus, type MirrorPorts } from '../seats/the-controller/mirrors.ts';
 import { serveControllerSeat } from '../seats/the-controller/serve.ts';
@@ -53,6 +54,7 @@ export async function serveProvisioning(ports: ProvisioningPorts): Promise<{ sto
   });
   const programs = new Programs(ports);
   const telling = new Telling(mesh);
+  const takeFactsAway = takingFactsAway(mirrorBus(mesh));
   const mirrors = keepMirrors({
     records: relayRecords(store),
     bus: mirrorBus(mesh),
@@ -61,6 +63,7 @@ export async function serveProvisioning(ports: ProvisioningPorts): Promise<{ sto
       telling.knows(snapshot.inventory, all.get(buckets.compositions) ?? new Map());
       telling.tell(changed);
       await programs.follow(snapshot.inventory);
+      await takeFactsAway(snapshot.inventory);
     },
     log: logger,
     ...(ports.mirrorEveryMs === undefined ? {} : { everyMs: ports.mirrorEveryMs }),
