@@ -62,7 +62,7 @@ export async function runHost(of: Running): Promise<void> {
     say.info({ node: node.name, boot, root: of.root }, 'the host starts');
     await supervisor.adopt();
     const surroundings = { root: await rootFolder(of.root), bin: of.bin, nodeFolder: path.dirname(process.execPath) };
-    const client = new ProvisionerClient({ node, stateDir, sealingKey: keys.sealing, say });
+    const client = new ProvisionerClient({ node, stateDir, root: surroundings.root, sealingKey: keys.sealing, say });
     const ledger = await openLedger(stateDir);
     const applying = { ledger, supervisor, sealingKey: keys.sealing, surroundings, client };
     const reconciler = new Reconciler({ stateDir, node, with: applying, say });

@@ -32,7 +32,7 @@ const reconciler = new Reconciler({
     supervisor,
     sealingKey: keys.sealing,
     surroundings,
-    client: new ProvisionerClient({ node, stateDir, sealingKey: keys.sealing, say: quiet }),
+    client: new ProvisionerClient({ node, stateDir, root, sealingKey: keys.sealing, say: quiet }),
   },
   say: quiet,
 });

@@ -69,7 +69,7 @@ async function hostOf({ root, stateDir, keys, supervisor, declarationKey }: Test
     userJwt: 'jwt',
   };
   const surroundings = { root, bin: '/', nodeFolder: '/' };
-  const client = new ProvisionerClient({ node: file, stateDir, sealingKey: keys.sealing, say: quiet });
+  const client = new ProvisionerClient({ node: file, stateDir, root, sealingKey: keys.sealing, say: quiet });
   const applying = { ledger: await openLedger(stateDir), supervisor, sealingKey: keys.sealing, surroundings, client };
   return new Reconciler({ stateDir, node: file, with: applying, say: quiet });
 }

@@ -126,6 +126,7 @@ describe('a pass', () => {
       client: new ProvisionerClient({
         node: nodeFile(),
         stateDir: node.stateDir,
+        root: node.root,
         sealingKey: node.keys.sealing,
         say: quiet,
       }),

@@ -20,6 +20,7 @@ import { Line } from '../line.ts';
 import type { Say } from '../log.ts';
 import { readState, statePaths, writeState, type NodeFile } from '../state.ts';
 import { fillingsOf, type FilledFile } from './filling.ts';
+import { admitPrograms, type KnownPrograms } from './programs.ts';
 import { readNode, type NodeReads } from './reads.ts';
 import { World } from './world.ts';
 
@@ -36,16 +37,21 @@ export class ProvisionerClient {
   readonly #stateDir: string;
   readonly #sealingKey: SealingKey;
   readonly #say: Say;
+  readonly #root: string;
   readonly #line = new Line();
+  readonly #programs: KnownPrograms = new Map();
 
   constructor(of: {
     readonly node: NodeFile;
     readonly stateDir: string;
+    /** What `/` of the node is on this machine. */
+    readonly root: string;
     readonly sealingKey: SealingKey;
     readonly say: Say;
   }) {
     this.#node = of.node;
     this.#stateDir = of.stateDir;
+    this.#root = of.root;
     this.#sealingKey = of.sealingKey;
     this.#say = of.say;
   }
@@ -97,6 +103,8 @@ export class ProvisionerClient {
         one.kind === 'postpone' && one.passes > quietPasses ? [postponedIn(one)] : [],
       ),
       settle: async (failed) => {
+        for (const fault of await admitPrograms(connection, declaration, this.#root, this.#programs))
+          this.#say.warn({ fault }, "a provider's program has no account on the bus");
         const outcomes = outcomesOf(decisions, declaration, files, reads, failed);
         const writes = settlePass({ node: this.#node.name, decisions, outcomes, record, now });
         await this.#write(world, record, writes).catch((error: unknown) => {
