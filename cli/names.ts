@@ -13,17 +13,19 @@ export const asLocal = (text: string): LocalName => named(localName, text);
 export const asPart = (text: string): PartName => named(partName, text);
 
 /** A DNS label, as a route has one (M24). */
-export const asLabel = (text: string): string => publicName(text, labelFault(text));
+export const asLabel = (text: string): string =>
+  publicName(text, labelFault(text), 'mesh set NODE/MODULE LISTENS=LABEL --label');
 /** A full DNS name, as a node's public domain is one. */
-export const asDomain = (text: string): string => publicName(text, hostNameFault(text));
+export const asDomain = (text: string): string =>
+  publicName(text, hostNameFault(text), 'mesh node set NODE public-domain=DOMAIN');
 
-function publicName(text: string, fault: string | undefined): string {
+function publicName(text: string, fault: string | undefined, next: string): string {
   if (fault === undefined) return text;
   return stopWith({
     kind: 'invalid-name',
     what: fault,
     why: 'what is no name of a public host is never reached',
-    next: [],
+    next: [next],
     facts: { found: text.slice(0, 200) },
   });
 }

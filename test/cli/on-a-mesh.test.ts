@@ -109,6 +109,10 @@ describe('a mesh of two nodes', () => {
       [['act', 'cancel', 'push/nothing'], 4, 'unknown-act'],
       [['secret', 'rotate', 'alpha/asks'], 4, 'unknown-credential'],
       [['set', 'alpha/asks', 'title=x'], 4, 'unknown-setting'],
+      [['set', 'alpha/asks', 'http=x', '--label'], 4, 'unknown-route'],
+      [['set', 'alpha/asks', 'http=under_score', '--label'], 3, 'invalid-name'],
+      [['node', 'set', 'gamma', 'public-domain=a.example'], 4, 'unknown-node'],
+      [['node', 'set', 'alpha', 'public-domain=https://a.example'], 3, 'invalid-name'],
       [['pin', 'beta', 'thing-service', 'alpha'], 3, 'pin-at-nothing'],
       [['assign', 'alpha', 'asks'], 3, 'no-provider'],
       [['assign', 'alpha', 'needs'], 3, 'capability-missing'],
@@ -153,6 +157,46 @@ describe('a mesh of two nodes', () => {
     expect(await json('push', '--behind')).toMatchObject({ code: 0, body: { sent: 0 } });
     expect(await json('status')).toMatchObject({ code: 0, body: { schema: 'mesh.status', needsAttention: false } });
   });
+
+  test('[M23] [M25] [M26] a name is made of label and domain, is held once, and stands in the hosts file of the module that asks', async () => {
+    const routed = `listens: { http: 80 }\nroutes: [{ label: memo, listens: http }]\n`;
+    await mesh('module', 'add', await moduleFolder('memo', routed + file('/etc/memo')));
+    await mesh('module', 'add', await moduleFolder('other', routed + file('/etc/other')));
+    const proxy = `claims: [{ name: reverse-proxy, scope: node }]\n`;
+    const hosts = `resources: [{ kind: file, path: /etc/front/hosts, format: raw, content: "\${resolution:hosts}\\n" }]\n`;
+    await mesh('module', 'add', await moduleFolder('front', proxy + hosts));
+    await mesh('assign', 'alpha', 'memo');
+    await mesh('assign', 'beta', 'front');
+    expect((await mesh('plan', 'alpha')).stdout).toContain('alpha has no public domain: no name is composed');
+    expect((await json('node', 'set', 'alpha', 'public-domain=a.example')).body).toMatchObject({
+      schema: 'mesh.node-set',
+      publicDomain: 'a.example',
+    });
+    expect((await json('node', 'show', 'alpha')).body).toMatchObject({ publicDomain: 'a.example' });
+    expect(await json('assign', 'alpha', 'other')).toMatchObject({ code: 3, body: { kind: 'route-held' } });
+    expect((await json('set', 'alpha/memo', 'http=Pad', '--label')).body).toMatchObject({ schema: 'mesh.label-set' });
+    expect((await json('settings')).body).toMatchObject({ labels: [{ node: 'alpha', module: 'memo', label: 'Pad' }] });
+    expect((await json('plan', 'alpha')).body).toMatchObject({ nodes: [{ routes: [{ name: 'Pad.a.example' }] }] });
+    expect((await json('push')).code).toBe(0);
+    expect((await json('why', 'pad.a.example')).body).toMatchObject({ kind: 'route', next: [] });
+    const written = path.join(state, 'nodes/beta/root/etc/front/hosts');
+    const addressOf = async (name: string) =>
+      z.object({ address: z.string() }).parse((await json('node', 'show', name)).body).address;
+    const [alpha, beta] = [await addressOf('alpha'), await addressOf('beta')];
+    expect(await readFile(written, 'utf8')).toBe(
+      `${alpha} alpha.internal\n${beta} beta.internal\n${beta} pad.a.example\n`,
+    );
+    // What changes on one node is in the file of another without a push.
+    expect((await json('set', 'alpha/memo', 'http', '--label', '--unset')).code).toBe(0);
+    await until(async () => (await readFile(written, 'utf8')).includes(`${beta} memo.a.example`), {
+      withinMs: 30_000,
+      what: 'the file to have the other name',
+    });
+    expect((await json('node', 'set', 'alpha', 'public-domain', '--unset')).body).not.toHaveProperty('publicDomain');
+    await mesh('unassign', 'alpha', 'memo', '--yes');
+    await mesh('unassign', 'beta', 'front', '--yes');
+    expect((await json('push')).code).toBe(0);
+  }, 120_000);
 
   test('[U6] a time is relative on a terminal and RFC 3339 elsewhere', async () => {
     expect((await mesh('node', 'list')).stdout).toMatch(/\d{4}-\d\d-\d\dT[\d:.]+Z/);

@@ -14,6 +14,7 @@ import type { ModuleName, NodeName, PartName, Placed } from '../words/names.ts';
 import { collectionOf, contributorsOf } from './collections.ts';
 import { assignmentKeys, compositionKeys, decodeToken, settingKeys } from './keys.ts';
 import { routesOf, type RouteLabel } from './mesh-routes.ts';
+import { resolutionLines } from './resolution-lines.ts';
 import type { ComposedRoutes, Route } from './route-names.ts';
 import {
   answers as answersOf,
@@ -61,6 +62,7 @@ export function mirrorsOf(of: MirrorInput): {
     set: grouped(of.settings, placeOf),
     routes: grouped(routes.routes, placeOf),
     seats: holdersOf(index, resolved),
+    resolution: { hosts: [...resolutionLines(of.inventory, of.resolution, routes.routes)] },
   };
   const assignments = new Map<string, string>();
   const settings = new Map<string, string>();
@@ -76,11 +78,13 @@ export function mirrorsOf(of: MirrorInput): {
   };
 }
 
-type Mirroring = Omit<MirrorInput, 'routes'> & {
+type Mirroring = Omit<MirrorInput, 'resolution'> & {
   readonly index: InventoryIndex;
   readonly set: ReadonlyMap<string, MirrorInput['settings']>;
   readonly routes: ReadonlyMap<string, readonly Route[]>;
   readonly seats: ReadonlyMap<string, NodeName>;
+  /** By what a module asks for. */
+  readonly resolution: NonNullable<AssignmentPlan['resolution']>;
 };
 
 const placeOf = ({ node, module }: Placed): string => `${node}/${module}`;
@@ -140,9 +144,8 @@ function planOf(mirroring: Mirroring, placed: Placed, known: CatalogueModule): A
   const { manifest } = known;
   const host = present(index.nodes.get(placed.node), `node ${placed.node}`);
   const ports = index.ports(placed).map(({ listens, port }) => [listens, port] as const);
-  const asked = templatesIn(known).flatMap(({ placeholders }) =>
-    placeholders.flatMap(({ of, name }) => (of === 'seat' ? name : [])),
-  );
+  const placeholders = templatesIn(known).flatMap((template) => template.placeholders);
+  const asked = placeholders.flatMap(({ of, name }) => (of === 'seat' ? name : []));
   return assignmentPlan.parse({
     version: manifest.version,
     ...given('build', pending.get(placed.module)),
@@ -153,6 +156,7 @@ function planOf(mirroring: Mirroring, placed: Placed, known: CatalogueModule): A
     machine: Object.fromEntries(
       (host.capabilities ?? []).flatMap((one) => (one.present ? [[one.name, one.detail] as const] : [])),
     ),
+    ...(placeholders.some(({ of }) => of === 'resolution') ? { resolution: mirroring.resolution } : {}),
     contributes: contributionsOf(mirroring, placed, known),
   });
 }

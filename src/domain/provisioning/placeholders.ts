@@ -9,6 +9,7 @@
  * | `${consumers:postgres-database}` | a provider's consumers |
  * | `${collected:route}`, `${shell:zsh:normal}`, `${environment:login}`, `${contribution:motd}` | the items of a collection |
  * | `${dir:state}`, `${port:http}`, `${access:http:host}`, `${seat:the-vault}`, `${machine:memory}`, `${machine:gpu:driver}` | where the module is placed |
+ * | `${resolution:hosts}` | the lines of a hosts file: every node and every routed name of the mesh |
  * | `${weather:berlin.today:wind}` | a kind that a module of this mesh answers |
  *
  * `|url` before the brace percent-encodes the value; `|raw` leaves out the quoting of the file's format. The shell's own
@@ -52,6 +53,7 @@ const grammars: ReadonlyMap<string, Grammar> = new Map<string, Grammar>([
   ['port', { name: 'one', fields: 'none' }],
   ['seat', { name: 'one', fields: 'none' }],
   ['machine', { name: 'one', fields: 'any' }],
+  ['resolution', { name: 'one', fields: 'none' }],
 ]);
 /** A kind that a module of the mesh answers: nothing is known of its fields. */
 const foreign: Grammar = { name: 'dotted', fields: 'any' };

@@ -123,6 +123,7 @@ export const meshOwnDomains: readonly Domain[] = [
     { kind: 'port', ...plan('ports') },
     { kind: 'seat', ...plan('seats') },
     { kind: 'machine', ...plan('machine') },
+    { kind: 'resolution', ...plan('resolution') },
   ]),
   domain('mesh-provisioner', [
     { kind: 'collected', bucket: buckets.collect, key: '*.<name>.*' },

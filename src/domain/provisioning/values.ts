@@ -84,6 +84,8 @@ export const assignmentPlan = z.strictObject({
   seats: z.record(z.string(), nodeName.nullable()),
   /** Capability → its details; one that the node has not is absent. */
   machine: z.record(z.string(), z.record(z.string(), z.string())),
+  /** `hosts` → the lines of a hosts file (M25); only where the module asks for them. */
+  resolution: z.record(z.string(), z.array(z.string())).optional(),
   contributes: z.array(contribution),
 });
 export type AssignmentPlan = z.infer<typeof assignmentPlan>;
