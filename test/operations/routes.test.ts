@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import pg from 'pg';
 import { partName } from '../../src/domain/words/names.ts';
 import { mirrorsOf } from '../../src/domain/provisioning/mirrors.ts';
 import { assignmentPlan, buckets } from '../../src/domain/provisioning/values.ts';
@@ -12,6 +13,8 @@ import { setPublicDomain } from '../../src/operations/node/set-node.ts';
 import { planNodes } from '../../src/operations/plan/plan-nodes.ts';
 import { relayRecords } from '../../src/operations/provisioning/relay.ts';
 import { why } from '../../src/operations/why/why.ts';
+import { connectionOf } from '../../src/store/address.ts';
+import { until } from '../support/until.ts';
 import { push } from './push.ts';
 import { accepted, add, hash, join, module, node, raiseWorlds, refused, type World, type Worlds } from './world.ts';
 
@@ -52,6 +55,22 @@ const mirrored = async (of: string): Promise<readonly unknown[]> => {
   const plan = assignmentPlan.parse(JSON.parse(mirrors.get(buckets.assignments)?.get(of) ?? ''));
   return plan.contributes.map(({ item }) => item);
 };
+
+/** Lets nobody write to nodes, and everybody read, until it ends; `count`: how many wait to write. */
+async function waiting(): Promise<{ count(): Promise<number>; end(): Promise<void> }> {
+  const client = new pg.Client(connectionOf(world.address));
+  await client.connect();
+  await client.query('begin');
+  await client.query('lock table mesh.nodes in share mode');
+  return {
+    count: async () =>
+      (await world.ask(`select from pg_locks where relation = 'mesh.nodes'::regclass and not granted`)).length,
+    end: async () => {
+      await client.query('commit');
+      await client.end();
+    },
+  };
+}
 
 describe('routed names', () => {
   test('[M23] composed of label and public domain, in plan, why and the mirrors; each change is an event that wakes them', async () => {
@@ -142,10 +161,15 @@ describe('routed names', () => {
     await add(world, routed('wiki', 'notes'));
     accepted(await put('alpha', 'notes'));
     accepted(await put('beta', 'wiki'));
-    const both = await Promise.all([
+    const before = await waiting();
+    const asked = Promise.all([
       domain('alpha', 'x.example'),
       setPublicDomain(world.another(), 'bob', node('beta'), 'x.example'),
     ]);
+    // Each has read that the name is free, and neither has written.
+    await until(async () => (await before.count()) === 2, { withinMs: 10_000, what: 'both to be about to write' });
+    await before.end();
+    const both = await asked;
     expect(both.map((one) => ('kind' in one ? one.kind : 'set')).toSorted()).toEqual(['route-held', 'set']);
   });
 

@@ -67,7 +67,8 @@ export function declaredRoutes({ inventory, labels }: RouteIntent): readonly Dec
       walk(index, node).modules.flatMap(({ module }) =>
         (index.modules.get(module)?.manifest.routes ?? []).map((route): DeclaredRoute => {
           const own = { node, module, ...route };
-          return route.name === undefined ? { ...own, ...given('label', set.get(placeText(own))) } : own;
+          // Where there is a full name too, that is the name (M23).
+          return { ...own, ...given('label', set.get(placeText(own))) };
         }),
       ),
     );
