@@ -10,15 +10,17 @@ export type Attempt = z.infer<typeof attempt>;
 
 const program = fileURLToPath(new URL('../../../examples/login-again.mjs', import.meta.url));
 
-/** Starts logging in with what the two files hold at each moment, until stopped; answers every attempt, oldest first. */
-export function logInAgainAndAgain(
-  credentialFile: string,
-  factsFile: string,
-): { readonly attempts: readonly Attempt[]; stop(): Promise<readonly Attempt[]> } {
+/** Where a consumer's access lies: in one file as an address, or in one with the credential and one with the facts. */
+export type AccessFiles = { readonly url: string } | { readonly credential: string; readonly facts: string };
+
+/** Starts logging in with what the files hold at each moment, until stopped; answers every attempt, oldest first. */
+export function logInAgainAndAgain(files: AccessFiles): {
+  readonly attempts: readonly Attempt[];
+  stop(): Promise<readonly Attempt[]>;
+} {
   const attempts: Attempt[] = [];
-  const child: ChildProcess = spawn(process.execPath, [program, '--credential', credentialFile, '--facts', factsFile], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  });
+  const named = Object.entries(files).flatMap(([name, file]) => [`--${name}`, file]);
+  const child: ChildProcess = spawn(process.execPath, [program, ...named], { stdio: ['ignore', 'pipe', 'inherit'] });
   const ended = once(child, 'exit');
   const lines = child.stdout === null ? undefined : createInterface({ input: child.stdout });
   lines?.on('line', (line) => attempts.push(attempt.parse(JSON.parse(line))));

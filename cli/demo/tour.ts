@@ -11,7 +11,9 @@ import { localNodeFolder, localNodeRoot, nodeStateFolder } from '../node-folders
 import { during, logInAgainAndAgain, tally } from './login-attempts.ts';
 import { tryLogin, type Credential } from './try-login.ts';
 import { watchMemory } from './memory.ts';
+import { askByName, assignProxy, compileAgain, publicDomain, shownNode, type Route } from './routed-names.ts';
 import type { Shell } from './shell.ts';
+import { within } from './within.ts';
 
 const examples = fileURLToPath(new URL('../../../examples/', import.meta.url));
 /** So many logins before a rotation begins, and after it ended. */
@@ -33,6 +35,10 @@ export type Summary = {
   };
   readonly passwordForm: { readonly windowMs: number; readonly failedLogins: number; readonly attempts: number };
   readonly hostKilled: { readonly processesKeptTheirPids: boolean; readonly currentAgain: boolean };
+  /** The kinds of placeholder that are answered, and what compiling the registry a second time wrote. */
+  readonly registry: { readonly kinds: number; readonly writesSecondCompile: number };
+  /** What asking for notes by its routed name came to; or why there is no web server to ask. */
+  readonly route: Route | { readonly absent: string };
   readonly temporalUi: string;
   readonly startedMs: number;
   readonly totalMs: number;
@@ -40,10 +46,6 @@ export type Summary = {
 };
 
 const act = z.object({ detail: z.object({ result: rotationResult }) });
-const shownNode = z.object({
-  address: z.string(),
-  ports: z.array(z.object({ module: z.string(), listens: z.string(), port: z.int() })),
-});
 const status = z.object({
   temporalUi: z.string(),
   nodes: z.array(
@@ -66,12 +68,16 @@ export async function walk(shell: Shell, stateFolder: string, say: (line: string
     await shell.show(['up', '--nodes', '3']);
     const startedMs = Math.round(performance.now() - startedAt);
 
-    say('Three programs: a database server, and two that need a database from it.');
-    for (const module of ['postgres', 'notes', 'ledger'])
+    say(
+      'Four programs: a database server, two that need a database from it, and a web server in front of routed names.',
+    );
+    for (const module of ['postgres', 'notes', 'ledger', 'proxy'])
       await shell.show(['module', 'add', path.join(examples, module)]);
+    await shell.show(['node', 'set', 'beta', `public-domain=${publicDomain}`]);
     await shell.show(['assign', 'alpha', 'postgres']);
     await shell.show(['assign', 'beta', 'notes']);
     await shell.show(['assign', 'gamma', 'ledger']);
+    const noProxy = await assignProxy(shell, say);
     await shell.show(['plan', 'beta']);
     say('The push makes the credentials, seals them to the nodes that need them, and ends when every node reported.');
     await shell.show(['push']);
@@ -79,10 +85,12 @@ export async function walk(shell: Shell, stateFolder: string, say: (line: string
     const { address, ports } = shownNode.parse(await shell.ask(['node', 'show', 'beta']));
     const url = `http://${address}:${ports.find(({ module }) => module === 'notes')?.port ?? 0}`;
     await keepANote(url, say);
+    const route = noProxy === undefined ? await askByName(shell, say) : { absent: noProxy };
 
     const rotation = await rotateUnderLoad(shell, stateFolder, say);
     const passwordForm = await rotatePasswordForm(shell, stateFolder, say);
     const hostKilled = await killAHost(shell, stateFolder, say);
+    const registry = await compileAgain(shell, say);
     await keepANote(url, say);
 
     await shell.show(['status']);
@@ -94,6 +102,8 @@ export async function walk(shell: Shell, stateFolder: string, say: (line: string
       rotation,
       passwordForm,
       hostKilled,
+      registry,
+      route,
       temporalUi: after.temporalUi,
       startedMs,
       totalMs: Math.round(performance.now() - startedAt),
@@ -119,11 +129,15 @@ async function keepANote(url: string, say: (line: string) => void): Promise<void
   say(`notes answers at ${url} and ${page.includes(text) ? 'keeps what it is given' : 'has lost a note'}.`);
 }
 
-type Files = { readonly credential: string; readonly facts: string };
-const filesOf = (stateFolder: string, node: string, folder: string, credential: string): Files => ({
-  credential: path.join(localNodeRoot(stateFolder, node), folder, credential),
-  facts: path.join(localNodeRoot(stateFolder, node), folder, 'database-facts.json'),
+/** notes has the whole address in one file, filled in on its node. */
+const notesFiles = (stateFolder: string) => ({
+  url: path.join(localNodeRoot(stateFolder, 'beta'), 'etc/notes/database.url'),
 });
+/** ledger has the password alone, and the readable facts beside it. */
+const ledgerFiles = (stateFolder: string) => {
+  const folder = path.join(localNodeRoot(stateFolder, 'gamma'), 'etc/ledger');
+  return { credential: path.join(folder, 'database.password'), facts: path.join(folder, 'database-facts.json') };
+};
 
 const rotationOf = (node: string, module: string): string => `rotate/alpha/postgres-database/${node}/${module}`;
 
@@ -138,15 +152,15 @@ async function rotateUnderLoad(
   say: (line: string) => void,
 ): Promise<Summary['rotation']> {
   say('A rotation, while a separate program reads the file anew and logs in, again and again.');
-  const files = filesOf(stateFolder, 'beta', 'etc/notes', 'database.json');
-  const old = await credentialIn(files);
-  const load = logInAgainAndAgain(files.credential, files.facts);
+  const files = notesFiles(stateFolder);
+  const old = await credentialIn(files.url);
+  const load = logInAgainAndAgain(files);
   await within(30_000, 'logins before the rotation', async () => load.attempts.length >= attemptsAround);
   const result = await rotate(shell, 'beta', 'notes');
   const soFar = load.attempts.length;
   await within(30_000, 'logins after the rotation', async () => load.attempts.length >= soFar + attemptsAround);
   const attempts = await load.stop();
-  const fresh = await credentialIn(files);
+  const fresh = await credentialIn(files.url);
   const [withOld, withNew] = [await tryLogin(old), await tryLogin(fresh)];
   const { failed } = tally(attempts);
   say(
@@ -173,8 +187,7 @@ async function rotatePasswordForm(
   say(
     'A program that takes the password alone keeps its login, so its two ends change one after the other: the window is measured.',
   );
-  const files = filesOf(stateFolder, 'gamma', 'etc/ledger', 'database.password');
-  const load = logInAgainAndAgain(files.credential, files.facts);
+  const load = logInAgainAndAgain(ledgerFiles(stateFolder));
   await within(30_000, 'logins before the rotation', async () => load.attempts.length >= attemptsAround);
   const result = await rotate(shell, 'gamma', 'ledger');
   const soFar = load.attempts.length;
@@ -227,17 +240,8 @@ function isThere(pid: number): boolean {
   }
 }
 
-const facts = z.object({ host: z.string(), port: z.int(), database: z.string() });
-const access = z.object({ login: z.string(), password: z.string() });
-async function credentialIn(files: Files): Promise<Credential> {
-  const { login, password } = access.parse(JSON.parse(await readFile(files.credential, 'utf8')));
-  return { ...facts.parse(JSON.parse(await readFile(files.facts, 'utf8'))), user: login, password };
-}
-
-async function within(ms: number, what: string, holds: () => Promise<boolean>): Promise<void> {
-  const until = performance.now() + ms;
-  while (!(await holds())) {
-    if (performance.now() > until) throw new Error(`the demo waited ${ms} ms in vain for ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 100));
-  }
+async function credentialIn(urlFile: string): Promise<Credential> {
+  const { hostname, port, pathname, username, password } = new URL(await readFile(urlFile, 'utf8'));
+  const [database, user, secret] = [pathname.slice(1), username, password].map(decodeURIComponent);
+  return { host: hostname, port: Number(port), database: database ?? '', user: user ?? '', password: secret ?? '' };
 }

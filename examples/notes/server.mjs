@@ -1,4 +1,4 @@
-// Notes on the web. The database's credential is in a file that may change at any moment: the program follows it without
+// Notes on the web. The database's address, credential and all, is in a file that may change at any moment: the program follows it without
 // a failed request, by connecting with the new one first and letting the old connections finish.
 import { createHash } from 'node:crypto';
 import { readFileSync, realpathSync, watch } from 'node:fs';
@@ -14,7 +14,7 @@ const mesh = process.env.PATH.split(':')
 if (mesh === undefined) throw new Error('the program mesh is not on the PATH; run this as a process of a node');
 const { Pool } = createRequire(realpathSync(mesh))('pg');
 
-const { DATABASE_CREDENTIAL, DATABASE_FACTS, MESH_ADDRESS, PORT_HTTP } = process.env;
+const { DATABASE_URL_FILE, NOTES_FILE, MESH_ADDRESS, PORT_HTTP } = process.env;
 const lookEveryMs = 200;
 
 function realFile(file) {
@@ -27,24 +27,17 @@ function realFile(file) {
 
 // --- the database -------------------------------------------------------------------------------------------------
 
-/** The pool in use, and a digest of the files it was made from: no credential is kept to compare with. */
+/** The pool in use, and a digest of the address it was made from: no credential is kept to compare with. */
 let current = { pool: undefined, digest: '' };
-let trouble = 'no credential yet';
+let trouble = 'no database yet';
 
-function readFiles() {
-  const credential = readFileSync(DATABASE_CREDENTIAL, 'utf8');
-  const facts = readFileSync(DATABASE_FACTS, 'utf8');
-  const digest = createHash('sha256').update(credential).update('\n').update(facts).digest('hex');
-  return { credential, facts, digest };
-}
-
-/** Connects with what the files hold now, if that is something else than what is in use. */
+/** Connects with what the file holds now, if that is something else than what is in use. */
 async function follow() {
-  const { credential, facts, digest } = readFiles();
+  const address = readFileSync(DATABASE_URL_FILE, 'utf8');
+  const digest = createHash('sha256').update(address).digest('hex');
   if (digest === current.digest) return;
-  const { login, password } = JSON.parse(credential);
-  const { host, port, database } = JSON.parse(facts);
-  const pool = new Pool({ host, port, database, user: login, password, max: 5, connectionTimeoutMillis: 3_000 });
+  const login = decodeURIComponent(new URL(address).username);
+  const pool = new Pool({ connectionString: address, max: 5, connectionTimeoutMillis: 3_000 });
   // An idle connection that the server ends is replaced at the next use.
   pool.on('error', () => {});
   try {
@@ -90,9 +83,12 @@ const newest = async () => (await query('select id, text, at from notes order by
 
 const escaped = (text) => text.replace(/[&<>"']/g, (sign) => '&#' + sign.charCodeAt(0) + ';');
 
+/** What the operator calls it: read anew for each page, so that it needs no restart. */
+const title = () => escaped(JSON.parse(readFileSync(NOTES_FILE, 'utf8')).title);
+
 const page = (notes) => `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Notes</title></head>
-<body><main><h1>Notes</h1>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${title()}</title></head>
+<body><main><h1>${title()}</h1>
 <form method="post" action="/notes"><label>A note <input name="text" required maxlength="500" autofocus></label> <button>Keep</button></form>
 <ul>${notes.map(({ text, at }) => '<li>' + escaped(text) + ' <small>' + at.toISOString() + '</small></li>').join('\n')}</ul>
 </main></body></html>
@@ -167,7 +163,7 @@ function say(text, fields) {
 
 // The mesh replaces files whole, so it is the folder that is watched; the timer sees what a watch misses.
 try {
-  watch(path.dirname(DATABASE_CREDENTIAL), followSoon).unref();
+  watch(path.dirname(DATABASE_URL_FILE), followSoon).unref();
 } catch {
   say('no watch to be had: looking at the file only', {});
 }

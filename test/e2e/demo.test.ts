@@ -24,6 +24,8 @@ const summary = z.strictObject({
   }),
   passwordForm: z.strictObject({ windowMs: z.number(), failedLogins: z.int(), attempts: z.int() }),
   hostKilled: z.strictObject({ processesKeptTheirPids: z.boolean(), currentAgain: z.boolean() }),
+  registry: z.strictObject({ kinds: z.int(), writesSecondCompile: z.int() }),
+  route: z.union([z.strictObject({ url: z.url(), status: z.int() }), z.strictObject({ absent: z.string() })]),
   temporalUi: z.url(),
   startedMs: z.int(),
   totalMs: z.int(),
@@ -72,6 +74,17 @@ describe('the demo', () => {
 
   test('[D13] a host that was killed finds its processes with their pids, and its node is current again', () => {
     expect(shown.hostKilled).toEqual({ processesKeptTheirPids: true, currentAgain: true });
+  });
+
+  test('[P6] the registry answers every kind, and compiled again writes nothing', () => {
+    expect(shown.registry.kinds).toBeGreaterThanOrEqual(13);
+    expect(shown.registry.writesSecondCompile).toBe(0);
+  });
+
+  test('[M23] notes is reached by its name through the web server; without Caddy the node says what is missing', () => {
+    if ('absent' in shown.route) expect(shown.route.absent).toContain('no program caddy');
+    else
+      expect(shown.route).toEqual({ url: expect.stringMatching(/^http:\/\/notes\.mesh\.example:\d+\/$/), status: 200 });
   });
 
   test('[S5] nothing that it printed holds a credential', () => {

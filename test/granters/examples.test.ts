@@ -10,7 +10,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 
 import { filesNeeded } from '../../src/domain/manifest/manifest.ts';
-import { parseManifest } from '../../src/domain/manifest/parse-manifest.ts';
+import { parseManifest, readTemplates } from '../../src/domain/manifest/parse-manifest.ts';
 import { refuseUnbuilt } from '../../src/domain/manifest/unbuilt.ts';
 import { isRefusal } from '../../src/domain/refusal/refusal.ts';
 import { raiseForTests, type TestServers } from '../support/foundation.ts';
@@ -55,19 +55,23 @@ afterEach(async () => {
   await rm(folder, { recursive: true, force: true });
 });
 
-test.each(['postgres', 'notes', 'ledger'])(
+test.each(['postgres', 'notes', 'ledger', 'proxy'])(
   '[M9] the manifest of the example %s is one, and asks for nothing that cannot be done',
   async (name) => {
     const file = path.join(root, 'examples', name, 'module.yaml');
-    const manifest = parseManifest(parse(await readFile(file, 'utf8')), file);
-    if (isRefusal(manifest)) throw new Error(manifest.what);
-    const files = await Promise.all(
-      filesNeeded(manifest).map(async (needed) => {
-        const content = await readFile(path.join(root, 'examples', name, needed), 'utf8');
-        return [needed, { content, encoding: 'utf8' as const }] as const;
-      }),
+    const read = parseManifest(parse(await readFile(file, 'utf8')), file);
+    if (isRefusal(read)) throw new Error(read.what);
+    const files = new Map(
+      await Promise.all(
+        filesNeeded(read).map(async (needed) => {
+          const content = await readFile(path.join(root, 'examples', name, needed), 'utf8');
+          return [needed, { content, encoding: 'utf8' as const }] as const;
+        }),
+      ),
     );
-    expect(refuseUnbuilt(manifest, new Map(files))).toBeUndefined();
+    const manifest = readTemplates(read, files, file);
+    if (isRefusal(manifest)) throw new Error(manifest.what);
+    expect(refuseUnbuilt(manifest, files, [])).toBeUndefined();
   },
 );
 
@@ -133,14 +137,16 @@ const factsOf = (login?: string, owner = 'n1.notes'): string => {
 test('[S11] notes follows a rotation without a failed request, and comes up before its database', async () => {
   const of = (generation: number, password = newPassword()) => ({ grant: grantOf('n1.notes', generation), password });
   const [first, second] = [of(1), of(2)];
-  const credential = ({ grant, password }: typeof first): string => JSON.stringify({ login: grant.login, password });
-  await place('facts.json', factsOf());
+  const { host, port } = servers.foundation.postgres;
+  const address = ({ grant, password }: typeof first): string =>
+    `postgresql://${encodeURIComponent(grant.login)}:${encodeURIComponent(password)}@${host}:${port}/${grant.database}`;
+  await place('notes.json', JSON.stringify({ title: 'Notes & "more"' }));
   const { url, output } = await start('notes/server.mjs', {
-    DATABASE_CREDENTIAL: 'database.json',
-    DATABASE_FACTS: 'facts.json',
+    DATABASE_URL_FILE: 'database.url',
+    NOTES_FILE: 'notes.json',
   });
   expect((await fetch(`${url}/healthz`)).status).toBe(503);
-  await place('database.json', credential(first));
+  await place('database.url', address(first));
   await grants.write([first]);
   await until(async () => (await healthOf(url)).database === 'ok', {
     withinMs: 10_000,
@@ -163,7 +169,7 @@ test('[S11] notes follows a rotation without a failed request, and comes up befo
   const loads = [load(), load()];
   await grants.write([first, second]);
   await grants.state(second.grant, 'granted');
-  await place('database.json', credential(second));
+  await place('database.url', address(second));
   await grants.entry(second.grant, ({ seen }) => seen > 0, 'the new login seen');
   await until(async () => (await healthOf(url)).login === 'n1.notes_b', { withinMs: 5_000, what: 'notes to use it' });
   await grants.write([second]);

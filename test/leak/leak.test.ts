@@ -118,18 +118,17 @@ async function useEveryCommand(used: LeakingMesh): Promise<void> {
 
 /** Where each value may lie, and must: the consumer's file, the provider's grants, the own secret's file (S6, S7, S10). */
 const files = () => ({
-  notes: path.join(mesh.root('beta'), 'etc/notes/database.json'),
+  notes: path.join(mesh.root('beta'), 'etc/notes/database.url'),
   ledger: path.join(mesh.root('gamma'), 'etc/ledger/database.password'),
   superuser: path.join(mesh.root('alpha'), 'etc/postgres/superuser'),
   granted: (consumer: string, generation: number) =>
     path.join(mesh.root('alpha'), 'var/lib/postgres-grants', `${consumer}.${generation}`),
 });
-const password = z.object({ password: z.string() });
 
 async function current() {
   const at = files();
   return {
-    notes: password.parse(JSON.parse(await readFile(at.notes, 'utf8'))).password,
+    notes: decodeURIComponent(new URL(await readFile(at.notes, 'utf8')).password),
     ledger: await readFile(at.ledger, 'utf8'),
     superuser: await readFile(at.superuser, 'utf8'),
   };
