@@ -7,21 +7,21 @@ import { openBucket } from '../../bus/buckets.ts';
 import { clientCredential } from '../../bus/token.ts';
 import type { Declaration, FileResource } from '../../domain/declaration/declaration.ts';
 import { decidePass, emptyRecord, passRecord, type Decision, type PassRecord } from '../../domain/provisioning/pass.ts';
-import { quietPasses, settlePass, type FillOutcome, type PassWrites } from '../../domain/provisioning/settle.ts';
+import { quietPasses, settlePass, type PassWrites } from '../../domain/provisioning/settle.ts';
 import type { Report } from '../../domain/report/report.ts';
 import { given } from '../../domain/words/given.ts';
-import type { ModuleName } from '../../domain/words/names.ts';
 import type { SealingKey } from '../../sealing/box.ts';
 import type { Filling } from '../apply/site.ts';
-import { digestOfValue } from '../digest.ts';
 import { errorChain } from '../fault.ts';
 import type { NodeKeys } from '../keys.ts';
 import { Line } from '../line.ts';
 import type { Say } from '../log.ts';
 import { readState, statePaths, writeState, type NodeFile } from '../state.ts';
-import { fillingsOf, type FilledFile } from './filling.ts';
+import { fillingsOf } from './filling.ts';
+import { outcomesOf } from './outcomes.ts';
 import { admitPrograms, type KnownPrograms } from './programs.ts';
-import { readNode, type NodeReads } from './reads.ts';
+import { readNode } from './reads.ts';
+import { doubted } from './recall.ts';
 import { World } from './world.ts';
 
 /** What a pass knows before it applies: how each file is filled, and what is to be said afterwards. */
@@ -40,6 +40,9 @@ export class ProvisionerClient {
   readonly #root: string;
   readonly #line = new Line();
   readonly #programs: KnownPrograms = new Map();
+  /** How often the line to the bus was had, and for which time it was last seen that the bus has what was written. */
+  #lines = 0;
+  #recalled = 0;
 
   constructor(of: {
     readonly node: NodeFile;
@@ -60,14 +63,18 @@ export class ProvisionerClient {
   async keep(keys: NodeKeys, look: () => void, signal: AbortSignal): Promise<void> {
     const { name, servers, clientJwt } = this.#node;
     if (clientJwt === undefined) return;
+    const connected = (): void => {
+      this.#lines += 1;
+      look();
+    };
     const credential = clientCredential({ node: name, clientJwt }, keys.client);
     const of = {
       servers,
       name: `provisioner client ${name}`,
       credential,
       say: this.#say,
-      connected: look,
-      again: look,
+      connected,
+      again: connected,
     };
     await this.#line.keep(of, signal);
   }
@@ -79,7 +86,6 @@ export class ProvisionerClient {
   /** Reads what this node's files are filled with. Never rejects: what could not be read is why a file waits. */
   async prepare(declaration: Declaration): Promise<Prepared> {
     const { connection } = this.#line;
-    const record = (await this.#record()) ?? emptyRecord;
     if (connection === undefined) {
       const why =
         this.#node.clientJwt === undefined ? withoutAccount : 'the bus is away, and what it holds cannot be asked';
@@ -88,6 +94,10 @@ export class ProvisionerClient {
     const world = new World(connection);
     const now = new Date().toISOString();
     const reads = await readNode(world, this.#node.name);
+    // C76. The controller writes an index for every node: one that is gone takes nothing away, and is no small thing.
+    if (reads.index === undefined)
+      this.#say.error({}, 'the bus holds no index of this node that can be read; until it does nothing is taken away');
+    const record = await this.#known(world);
     const decisions = decidePass({ ...reads, record, now });
     const files = await fillingsOf({
       world,
@@ -105,7 +115,7 @@ export class ProvisionerClient {
       settle: async (failed) => {
         for (const fault of await admitPrograms(connection, declaration, this.#root, this.#programs))
           this.#say.warn({ fault }, "a provider's program has no account on the bus");
-        const outcomes = outcomesOf(decisions, declaration, files, reads, failed);
+        const outcomes = outcomesOf({ decisions, declaration, files, reads, failed, record });
         const writes = settlePass({ node: this.#node.name, decisions, outcomes, record, now });
         await this.#write(world, record, writes).catch((error: unknown) => {
           this.#say.warn({ error: errorChain(error) }, 'what this node needs and has applied could not be written');
@@ -114,8 +124,23 @@ export class ProvisionerClient {
     };
   }
 
-  async #record(): Promise<PassRecord | undefined> {
-    return readState(this.#stateDir, statePaths.provisioner, passRecord);
+  /**
+   * What was written, as far as it is there: a bus that was away may have come back without it. One's own record that is
+   * broken is said, and all is written anew; what was written of modules that are gone by now is then nobody's to take away.
+   */
+  async #known(world: World): Promise<PassRecord> {
+    const record = await readState(this.#stateDir, statePaths.provisioner, passRecord).catch((error: unknown) => {
+      this.#say.error(
+        { error: errorChain(error) },
+        'what this node wrote for the mesh is not known; it writes it anew',
+      );
+      return undefined;
+    });
+    const lines = this.#lines;
+    if (record === undefined || this.#recalled === lines) return record ?? emptyRecord;
+    const recalled = await doubted(world, record);
+    if (recalled.isCertain) this.#recalled = lines;
+    return recalled.record;
   }
 
   /** The record is kept before and after: a client that is killed between the two knows every key that it may have written. */
@@ -141,47 +166,3 @@ function postponedIn({
 }
 
 const withoutAccount = 'this node joined before there was a provisioner; take it out of the mesh and invite it again';
-
-/** What came of each module that was to be filled: of every file its placeholders, and what is in the files when all are written. */
-function outcomesOf(
-  decisions: readonly Decision[],
-  declaration: Declaration,
-  files: ReadonlyMap<string, FilledFile>,
-  { index, plans }: NodeReads,
-  failed: ReadonlyMap<string, string>,
-): ReadonlyMap<ModuleName, FillOutcome> {
-  return new Map(
-    decisions.flatMap(({ kind, module }): readonly (readonly [ModuleName, FillOutcome])[] => {
-      if (kind !== 'fill') return [];
-      const own = [...files.values()].filter(({ resource }) => resource.module === module);
-      const isWhole = declaration.resources.every((one) => one.module !== module || !failed.has(one.id));
-      const version = index?.modules[module]?.version ?? '';
-      const applied = {
-        version,
-        digest: digestOfValue(
-          own.map(({ resource, filling }) => [
-            resource.id,
-            resource.content,
-            filling.kind === 'fillable' ? filling.source : '',
-          ]),
-        ),
-        generations: Object.assign({}, ...own.map(({ resource }) => resource.fill?.generations ?? {})),
-      };
-      return [
-        [
-          module,
-          {
-            files: own.map(({ resource, placeholders, missing }) => ({
-              file: resource.path,
-              placeholders,
-              reasonOf: ({ written }) =>
-                missing.get(written) ?? (missing.size === 0 ? failed.get(resource.id) : undefined),
-            })),
-            ...(isWhole && version !== '' ? { applied } : {}),
-            contributions: plans.get(module)?.contributes ?? [],
-          },
-        ],
-      ];
-    }),
-  );
-}

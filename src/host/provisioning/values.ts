@@ -11,6 +11,7 @@ import { locate, partOf, type Location } from '../../domain/provisioning/key-sha
 import { registryKeys } from '../../domain/provisioning/keys.ts';
 import { nameOf, type Placeholder } from '../../domain/provisioning/placeholders.ts';
 import { buckets, registryEntry, type BoundReference } from '../../domain/provisioning/values.ts';
+import { given } from '../../domain/words/given.ts';
 import { localName, partName, type ModuleName, type NodeName } from '../../domain/words/names.ts';
 
 import { open, type SealingKey } from '../../sealing/box.ts';
@@ -30,8 +31,14 @@ export type Answered =
   | { readonly kind: 'sealed'; readonly as: string; readonly open: (asked: AskedSecrets) => Promise<Value> };
 
 type SecretAnswer = z.output<typeof secretVerb.answer> | Refused;
-/** What was asked for one file: its login and its password are of one generation, because they are one answer. */
-export type AskedSecrets = Map<string, Promise<SecretAnswer>>;
+/** What was asked for one file: its login and its password are of one generation, because they are one answer. By `<provision>[.<local>]`. */
+export type AskedSecrets = {
+  readonly answers: Map<string, Promise<SecretAnswer>>;
+  /** Which generation it has to be, or a later one: the declaration was composed of it. */
+  readonly atLeast: ReadonlyMap<string, number>;
+  /** Of which generation each is that was opened. */
+  readonly opened: Map<string, number>;
+};
 
 const missing = (reason: string): Value => ({ kind: 'missing', reason });
 const plain = (value: Value): Answered => ({ kind: 'plain', value });
@@ -119,13 +126,17 @@ async function byVerb(
     return {
       kind: 'sealed',
       as: '',
-      open: (secrets) =>
+      open: ({ answers, atLeast, opened }) =>
         orMissing(async () => {
-          const key = `${asker.module} ${nameOf(placeholder)}`;
-          const asking = secrets.get(key) ?? askVerb(world.bus, asked, request);
-          secrets.set(key, asking);
+          const key = nameOf(placeholder);
+          const asking = answers.get(key) ?? askVerb(world.bus, asked, request);
+          answers.set(key, asking);
           const answer = await asking;
           if (isRefused(answer)) return missing(answer.refused.what);
+          const least = atLeast.get(key) ?? 0;
+          if (answer.generation < least)
+            return missing(`${seat} has generation ${answer.generation} of it, and ${least} is declared`);
+          opened.set(key, answer.generation);
           if (placeholder.field === 'login')
             return answer.login === undefined
               ? missing(`${nameOf(placeholder)} is a secret of its own, and has no login`)
@@ -146,8 +157,15 @@ async function byVerb(
       open: () =>
         orMissing(async () => ({
           kind: 'value',
-          value: consumers.map(({ sealed, fingerprint: _, ...facts }) => ({
-            ...facts,
+          value: consumers.map(({ node, module, local: of, generation, stage, login, owner, database, sealed }) => ({
+            node,
+            module,
+            ...given('local', of),
+            generation,
+            stage,
+            login,
+            owner,
+            database,
             password: textIn(sealed, sealingKey),
           })),
         })),
