@@ -70,10 +70,12 @@ export class Reconciler {
   /** Fills in, applies, and writes for the mesh what came of it. */
   async #apply(declaration: Declaration): Promise<Applied> {
     const prepared = await this.#with.client.prepare(declaration);
-    const { filling, postponed } = prepared;
-    const applied = await applyDeclaration(declaration, { ...this.#with, filling });
+    const applied = await applyDeclaration(declaration, {
+      ...this.#with,
+      filling: (resource) => prepared.filling(resource),
+    });
     await prepared.settle(new Map(applied.failures.map(({ resource, error }) => [resource, error])));
-    return postponed.length === 0 ? applied : { ...applied, postponed };
+    return prepared.postponed.length === 0 ? applied : { ...applied, postponed: prepared.postponed };
   }
 
   /** Accepts or refuses what came; answers a pass that failed when it cannot even be kept. */
