@@ -193,6 +193,14 @@ function healthText(
   return canonicalJson(isSame ? said : value);
 }
 
+/** What was last said to be in a module's files. */
+export function appliedBefore(record: PassRecord, node: NodeName, module: ModuleName): Applied | undefined {
+  return readText(
+    applied,
+    recordOf(record, module)?.written[pathOf(buckets.applied, appliedKeys.of({ node, module }))],
+  );
+}
+
 /** What this client wrote; what is no value any more, after an update of the client, is written anew. */
 function readText<Value>(
   schema: { safeParse(value: unknown): { data?: Value | undefined } },
@@ -209,7 +217,7 @@ function readText<Value>(
 const pathOf = (bucket: BucketName, key: string): string => `${bucket}/${key}`;
 
 /** The other way round; a bucket's name holds no slash, and a key may. */
-function placeIn(path: string): { readonly bucket: BucketName; readonly key: string } {
+export function placeIn(path: string): { readonly bucket: BucketName; readonly key: string } {
   const cut = path.indexOf('/');
   const name = path.slice(0, cut);
   const bucket = Object.values(buckets).find((one) => one === name);

@@ -21,8 +21,9 @@ export async function putFile(site: Site, resource: FileResource | SecretResourc
   const making = makingOf(site, resource);
   const before = fileEntryAt(site, resource.path);
   if (making.kind === 'left') {
-    // What was filled in from another text is not what is declared now.
-    if (before?.source?.startsWith(making.source) !== true) throw new Waits(`it waits: ${making.why}`);
+    // What was filled in from another text is not what is declared now, nor is what somebody made of it since.
+    const isOfThisText = before?.source?.startsWith(making.source) === true;
+    if (!isOfThisText || !(await isAsWritten(site, before))) throw new Waits(`it waits: ${making.why}`);
     return;
   }
   const account = await accountOf(resource.owner);
@@ -58,6 +59,16 @@ export async function putFile(site: Site, resource: FileResource | SecretResourc
       content?.fill(0);
     }
   });
+}
+
+async function isAsWritten({ root }: Site, { path: at, wrote }: FileEntry): Promise<boolean> {
+  try {
+    const found = await inFolder(root, folderOf(at), undefined, (folder) => look(folder, path.posix.basename(at)));
+    return found.kind === 'file' && wrote.includes(found.digest);
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false;
+    throw error;
+  }
 }
 
 const parentsOf = (site: Site) => (made: string) => site.ledger.intendParent(made);

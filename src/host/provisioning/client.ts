@@ -26,7 +26,7 @@ import { World } from './world.ts';
 
 /** What a pass knows before it applies: how each file is filled, and what is to be said afterwards. */
 export type Prepared = {
-  filling(resource: FileResource): Filling;
+  readonly filling: (resource: FileResource) => Filling;
   readonly postponed: NonNullable<Report['postponed']>;
   /** Writes what came of it; `failed`: the resources that are not as declared. Never rejects: the next pass makes it good. */
   settle(failed: ReadonlyMap<string, string>): Promise<void>;

@@ -17,6 +17,8 @@ export type FilledFile = {
   readonly filling: Filling;
   /** As written in the file → why it has no value. */
   readonly missing: ReadonlyMap<string, string>;
+  /** `<provision>[.<local>]` → the generation that was put into the file, once it was filled in this pass. */
+  readonly opened: ReadonlyMap<string, number>;
 };
 
 type FillingsOf = {
@@ -50,8 +52,9 @@ async function fileOf(of: FillingsOf, template: Template): Promise<FilledFile> {
   ];
   const decision = of.decisions.get(resource.module);
   const unmet = new Map<string, string>();
+  const opened = new Map<string, number>();
   if (decision?.kind !== 'fill')
-    return { resource, placeholders, filling: waiting(of.reads, resource, decision), missing: unmet };
+    return { resource, placeholders, filling: waiting(of.reads, resource, decision), missing: unmet, opened };
   const bound = of.reads.index?.modules[resource.module]?.bound ?? [];
   const asker = { node: of.node, module: resource.module, bound };
   const answers = new Map(
@@ -67,12 +70,14 @@ async function fileOf(of: FillingsOf, template: Template): Promise<FilledFile> {
   const filling: Filling =
     unmet.size > 0
       ? { kind: 'unfillable', reason: [...unmet].map(([written, reason]) => `${written}: ${reason}`).join('; ') }
-      : { kind: 'fillable', source: sourceOf(answers), content: () => contentOf(template, answers) };
-  return { resource, placeholders, filling, missing: unmet };
+      : { kind: 'fillable', source: sourceOf(answers), content: () => contentOf(template, answers, opened) };
+  return { resource, placeholders, filling, missing: unmet, opened };
 }
 
 function waiting({ index }: NodeReads, { module }: FileResource, decision: Decision | undefined): Filling {
   if (decision?.kind === 'postpone' || decision?.kind === 'hold') return { kind: 'left', why: decision.reason };
+  // Its file goes when the declaration that is without it comes.
+  if (decision?.kind === 'retire') return { kind: 'left', why: `${module} is assigned to this node no more` };
   if (index === undefined) return { kind: 'left', why: 'what this node is to hold could not be read' };
   return { kind: 'unfillable', reason: `the mesh has not said yet what ${module} is filled with on this node` };
 }
@@ -86,8 +91,13 @@ function sourceOf(answers: ReadonlyMap<string, Answered>): string {
   );
 }
 
-async function contentOf({ resource, format }: Template, answers: ReadonlyMap<string, Answered>): Promise<Uint8Array> {
-  const secrets: AskedSecrets = new Map();
+async function contentOf(
+  { resource, format }: Template,
+  answers: ReadonlyMap<string, Answered>,
+  opened: Map<string, number>,
+): Promise<Uint8Array> {
+  const atLeast = new Map(Object.entries(resource.fill?.generations ?? {}));
+  const secrets: AskedSecrets = { answers: new Map(), atLeast, opened };
   const values = new Map<string, Value>();
   for (const [written, answer] of answers)
     values.set(written, answer.kind === 'plain' ? answer.value : await answer.open(secrets));
