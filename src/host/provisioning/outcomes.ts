@@ -2,7 +2,7 @@
 import type { Declaration } from '../../domain/declaration/declaration.ts';
 import type { Decision, PassRecord } from '../../domain/provisioning/pass.ts';
 import { appliedBefore, type FillOutcome } from '../../domain/provisioning/settle.ts';
-import type { Applied, Generations } from '../../domain/provisioning/values.ts';
+import type { Applied } from '../../domain/provisioning/values.ts';
 import type { ModuleName } from '../../domain/words/names.ts';
 import { digestOfValue } from '../digest.ts';
 import type { FilledFile } from './filling.ts';
@@ -64,7 +64,7 @@ function appliedOf(
  * The generation of each credential that is in all of these files. One that was written in an earlier pass holds what was said
  * then; the seat may have been ahead of the declaration, never behind it.
  */
-function generationsIn(files: readonly FilledFile[], before: Generations): Generations {
+function generationsIn(files: readonly FilledFile[], before: Applied['generations']): Applied['generations'] {
   const known = new Map(Object.entries(before));
   const found = new Map<string, number>();
   for (const { resource, opened } of files)
