@@ -19,7 +19,12 @@ export async function namesOfMesh(
     return await withController({ ...context, settings }, ({ store }) =>
       store.read(async (view) => {
         if (kind === 'act') return (await view.actRows({ limit: 50 })).map(({ workflowId }) => workflowId);
-        return namesIn(await view.inventory(), kind);
+        const inventory = await view.inventory();
+        if (kind !== 'thing') return namesIn(inventory, kind);
+        const { routesOf } = await import('../../src/domain/provisioning/mesh-routes.ts');
+        const [publicDomains, labels] = [await view.publicDomains(), await view.routeLabels()];
+        const { routes } = routesOf({ inventory, publicDomains, labels });
+        return [...namesIn(inventory, kind), ...routes.map(({ name }) => name)];
       }),
     );
   } catch {

@@ -178,6 +178,7 @@ describe('a mesh of two nodes', () => {
     expect((await json('settings')).body).toMatchObject({ labels: [{ node: 'alpha', module: 'memo', label: 'Pad' }] });
     expect((await json('plan', 'alpha')).body).toMatchObject({ nodes: [{ routes: [{ name: 'Pad.a.example' }] }] });
     expect((await json('push')).code).toBe(0);
+    expect((await runMesh(['complete', '--state', state, '--', 'why', 'Pad'])).stdout).toBe('Pad.a.example\n');
     expect((await json('why', 'pad.a.example')).body).toMatchObject({ kind: 'route', next: [] });
     const written = path.join(state, 'nodes/beta/root/etc/front/hosts');
     const addressOf = async (name: string) =>

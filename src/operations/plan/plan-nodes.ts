@@ -58,13 +58,15 @@ export function planNodes(
   nodes?: readonly NodeName[],
 ): Promise<Plan | Refusal> {
   return store.read(async (view) => {
-    const judged = await judgeNodes(view, hash, nodes);
+    const inventory = await view.inventory();
+    // Of the same inventory: it is most of what is read.
+    const judged = await judgeNodes({ ...view, inventory: async () => inventory }, hash, nodes);
     const missing = nodes?.find((name) => !judged.some(({ node }) => node.node === name));
     if (missing !== undefined) return unknownNode(missing);
     const behind = judged.filter(({ composition, sent }) => sent !== undefined && isBehind(composition, sent));
     const resources = await view.sentResources(behind.map(({ node }) => node.node));
     const routes = routesOf({
-      inventory: await view.inventory(),
+      inventory,
       publicDomains: await view.publicDomains(),
       labels: await view.routeLabels(),
     });

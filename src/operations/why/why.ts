@@ -60,7 +60,9 @@ async function factsOf(view: View, hash: Hash, now: number): Promise<Facts> {
     resolution: resolve(inventory),
     routing,
     routes: routesOf(routing),
-    judged: new Map((await judgeNodes(view, hash)).map((one) => [one.node.node, one])),
+    judged: new Map(
+      (await judgeNodes({ ...view, inventory: async () => inventory }, hash)).map((one) => [one.node.node, one]),
+    ),
     pairs: await view.pairSecretRows(),
     granters: await view.granterRows(),
     event: (kind, about) => events.find((one) => one.kind === kind && one.about === about),
