@@ -35,9 +35,40 @@ export async function withController<T>(context: Context, use: (controller: Cont
       },
       readAct: (act) => store.read((view) => view.actRow(act)),
     });
+  } catch (fault) {
+    throw (await otherVersion(foundation, fault)) ?? fault;
   } finally {
     await Promise.allSettled([client?.then(({ connection }) => connection.close()), store.close()]);
   }
+}
+
+/** What a server says of a table, a column or a function that it has not. */
+const unknownThings = new Set(['42P01', '42703', '42883']);
+
+/** Which side is the older one, where the store has not what this version asks it for (C94). */
+async function otherVersion({ postgres }: Foundation, fault: unknown): Promise<Stopped | undefined> {
+  const code = fault instanceof Error && 'code' in fault ? fault.code : undefined;
+  if (typeof code !== 'string' || !unknownThings.has(code)) return undefined;
+  const { versionsApart } = await import('../src/store/migrate.ts');
+  const { newer, missing } = await versionsApart(postgres);
+  if (newer.length > 0)
+    return new Stopped(
+      problem('other-version', {
+        what: `this mesh command is older than its store, which has ${newer.join(', ')}`,
+        why: 'the store was brought forward by a newer version, and this one does not know what it holds',
+        next: ['run the newer version of mesh'],
+        facts: { older: 'command', migrations: newer },
+      }),
+    );
+  if (missing.length === 0) return undefined;
+  return new Stopped(
+    problem('other-version', {
+      what: `the store is older than this mesh command: it has not had ${missing.join(', ')}`,
+      why: 'the store is brought forward when the mesh is raised',
+      next: ['mesh up'],
+      facts: { older: 'store', migrations: missing },
+    }),
+  );
 }
 
 /** The mesh that was raised in this state folder. Ends the command as `no-mesh` where there is none. */

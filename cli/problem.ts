@@ -11,6 +11,7 @@ export const problemKinds = {
   'confirmation-needed': exit.refused,
   declined: exit.refused,
   'no-mesh': exit.refused,
+  'other-version': exit.refused,
   'no-node-here': exit.refused,
   'no-controller': exit.refused,
   'nobody-serves': exit.notFound,

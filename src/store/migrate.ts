@@ -31,7 +31,7 @@ export async function migrate({
   readonly folder?: string;
 }): Promise<readonly string[]> {
   const dir = folder ?? (await migrationsFolder());
-  const known = (await readdir(dir)).filter((name) => name.endsWith('.sql')).map((name) => path.basename(name, '.sql'));
+  const known = await knownMigrations(dir);
   const client = new pg.Client(connectionOf(connection));
   await client.connect();
   try {
@@ -55,17 +55,44 @@ export async function migrate({
 }
 
 async function refuseNewer(client: pg.Client, known: ReadonlySet<string>): Promise<void> {
-  const { rows: tables } = await client.query<{ there: boolean }>(
-    `select to_regclass('mesh.migrations') is not null as there`,
-  );
-  if (tables[0]?.there !== true) return;
-  const { rows } = await client.query<{ name: string }>(`select name from mesh.migrations order by id`);
-  const unknown = rows.map(({ name }) => name).filter((name) => !known.has(name));
+  const unknown = ((await migrationsIn(client)) ?? []).filter((name) => !known.has(name));
   if (unknown.length > 0) {
     throw new Error(
       `this database was used by a newer version of mesh: it has ${unknown.join(', ')}, which this version does not know`,
     );
   }
+}
+
+/** Undefined: nothing was ever migrated there. */
+async function migrationsIn(client: pg.Client): Promise<readonly string[] | undefined> {
+  const { rows: tables } = await client.query<{ there: boolean }>(
+    `select to_regclass('mesh.migrations') is not null as there`,
+  );
+  if (tables[0]?.there !== true) return undefined;
+  const { rows } = await client.query<{ name: string }>(`select name from mesh.migrations order by id`);
+  return rows.map(({ name }) => name);
+}
+
+/** How the store stands to this code: which migrations it has that this code does not know, and which it has not had yet. */
+export async function versionsApart(
+  connection: StoreAddress,
+): Promise<{ readonly newer: readonly string[]; readonly missing: readonly string[] }> {
+  const known = await knownMigrations(await migrationsFolder());
+  const client = new pg.Client(connectionOf(connection));
+  await client.connect();
+  try {
+    const ran = (await migrationsIn(client)) ?? [];
+    return { newer: ran.filter((name) => !known.includes(name)), missing: known.filter((name) => !ran.includes(name)) };
+  } finally {
+    await client.end();
+  }
+}
+
+async function knownMigrations(folder: string): Promise<readonly string[]> {
+  return (await readdir(folder))
+    .filter((name) => name.endsWith('.sql'))
+    .map((name) => path.basename(name, '.sql'))
+    .toSorted();
 }
 
 /** What a migration does is in its file; what went wrong is in the error. */

@@ -3,13 +3,24 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { readFileSync } from 'node:fs';
 import { mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import pg from 'pg';
 import { z } from 'zod';
 
+import { connectionOf } from '../../src/store/address.ts';
 import { watchedFolder } from '../support/foundation.ts';
 import { until } from '../support/until.ts';
 import { asJson, runMesh, runMeshOnTerminal, startMesh, type Ran } from './run-mesh.ts';
 import { shapes, statusShape } from './shapes.ts';
 
+const foundationFile = z.object({
+  postgres: z.object({
+    host: z.string(),
+    port: z.int(),
+    user: z.string(),
+    passwordFile: z.string(),
+    database: z.string(),
+  }),
+});
 let state = '';
 let close: () => Promise<void> = () => Promise.resolve();
 const mesh = (...args: string[]): Promise<Ran> => runMesh([...args, '--state', state]);
@@ -334,6 +345,33 @@ describe('a mesh of two nodes', () => {
     });
     expect((await stat(path.join(state, 'delta'))).mode & 0o777).toBe(0o600);
   }, 120_000);
+
+  test('[C94] a command and a store of different versions: it says which of them is older', async () => {
+    const { postgres } = foundationFile.parse(JSON.parse(await readFile(path.join(state, 'foundation.json'), 'utf8')));
+    const client = new pg.Client(connectionOf(postgres));
+    await client.connect();
+    const renamed = async (from: string, to: string, migrations: string): Promise<void> => {
+      await client.query(`alter table mesh.nodes rename column ${from} to ${to}; ${migrations}`);
+    };
+    try {
+      await renamed('address', 'place', `insert into mesh.migrations (name, run_on) values ('9999-later', now())`);
+      expect(await json('status')).toMatchObject({
+        code: 3,
+        body: { kind: 'other-version', facts: { older: 'command', migrations: ['9999-later'] } },
+      });
+      await renamed('place', 'address', `delete from mesh.migrations where name = '9999-later'`);
+      const [, last] = (await client.query<{ name: string }>('select name from mesh.migrations order by id')).rows;
+      await renamed('address', 'place', `delete from mesh.migrations where name = '${last?.name}'`);
+      expect(await json('status')).toMatchObject({
+        code: 3,
+        body: { kind: 'other-version', facts: { older: 'store', migrations: [last?.name] }, next: ['mesh up'] },
+      });
+      await renamed('place', 'address', `insert into mesh.migrations (name, run_on) values ('${last?.name}', now())`);
+      expect((await json('status')).body).not.toMatchObject({ kind: 'other-version' });
+    } finally {
+      await client.end();
+    }
+  }, 60_000);
 
   test('[U1] a world that is down is a fault: 1, in words, with no stack; [U11] and everything is there again after up', async () => {
     expect((await json('down')).code).toBe(0);

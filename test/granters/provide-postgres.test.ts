@@ -42,7 +42,7 @@ const roles = (like: string): Promise<unknown[]> =>
     values(client, 'select rolname from pg_roles where rolname like $1 order by 1', [like]),
   );
 
-test('[S7] what is not in the grant list is not granted: nobody enters, who is in is put out, the data stays', async () => {
+test('[S7] [C56] what is not in the grant list is not granted: nobody enters, who is in is put out, the data stays', async () => {
   granter = startGranter(servers, grants);
   const one = { grant: grantOf('n1.keep', 1), password: newPassword() };
   const two = { grant: grantOf('n1.gone', 1), password: newPassword() };

@@ -2,13 +2,14 @@
 import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
-import { partName, provisionName } from '../../src/domain/words/names.ts';
+import { nodeName, partName, provisionName } from '../../src/domain/words/names.ts';
 import { assign } from '../../src/operations/intent/assign.ts';
 import { listHoldings } from '../../src/operations/intent/list-holdings.ts';
 import { pin } from '../../src/operations/intent/pin.ts';
 import { setSetting } from '../../src/operations/intent/set-setting.ts';
 import { unassign } from '../../src/operations/intent/unassign.ts';
 import { forgetModule } from '../../src/operations/module/forget-module.ts';
+import { listRemoval } from '../../src/operations/node/remove-node.ts';
 import { planNodes } from '../../src/operations/plan/plan-nodes.ts';
 import { answer, push } from './push.ts';
 import { accepted, add, hash, join, module, node, raiseWorlds, refused, type World, type Worlds } from './world.ts';
@@ -35,6 +36,7 @@ const shopdb = {
   holds: { root: '/etc/shopdb/root' },
   settings: { size: { default: 1 } },
   claims: [{ name: 'shop-store', scope: 'mesh' }],
+  resources: [{ kind: 'directory', path: '/var/lib/shopdb', unknown: 'program' }],
 };
 const consumer = (name: string, part: object = {}) => ({
   module: name,
@@ -179,6 +181,10 @@ test('[C56] a removal takes no more than was said: what uses the provider is nam
   const secrets = () => world.ask(`select consumer_module, generation, stage from mesh.pair_secrets order by 1, 2`);
   expect(await secrets()).toHaveLength(4);
   await add(world, { ...shopdb, version: '3.0.0' });
+  // 4: the node is not removed, and where its data lies is said.
+  const removal = refused(await listRemoval(world.store, nodeName.parse('n1')));
+  expect(removal.kind).toBe('node-in-use');
+  expect(removal.what).toContain('data lies in /var/lib/shopdb');
   // 5: beta goes, and alpha has all it had.
   const alpha = () => world.ask(`select * from mesh.bindings where module = 'alpha'`);
   const had = await alpha();

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { ownPath, pairPath } from '../../domain/credential/credential.ts';
 import type { Refusal } from '../../domain/refusal/refusal.ts';
 import type { Inventory, Pin } from '../../domain/resolution/inventory.ts';
-import type { NodeName } from '../../domain/words/names.ts';
+import type { ModuleName, NodeName } from '../../domain/words/names.ts';
 import { heldAct } from '../act/act-records.ts';
 import type { ActRows } from '../ports/act-rows.ts';
 import type { BusCredentialRows } from '../ports/bus-credential-rows.ts';
@@ -77,12 +77,14 @@ function removalOf(inventory: Inventory, node: NodeName): Removal | Refusal {
   if (!inventory.nodes.some(({ name }) => name === node)) return unknownNode(node);
   const assigned = inventory.assignments.filter((one) => one.node === node).map(({ module }) => module);
   if (assigned.length > 0) {
+    const data = dataFolders(inventory, assigned);
+    const lies = data.length === 0 ? '' : `; their data lies in ${data.join(', ')} on that machine, and stays there`;
     return {
       kind: 'node-in-use',
-      what: `${node} still has ${assigned.join(', ')}`,
+      what: `${node} still has ${assigned.join(', ')}${lies}`,
       why: 'what runs on a node is taken off it first, so that nobody loses a provider by the way',
       next: assigned.map((module) => `mesh unassign ${node} ${module}`),
-      facts: { node, modules: assigned },
+      facts: { node, modules: assigned, data },
     };
   }
   const pins = inventory.pins.filter((pin) => pin.node === node || pin.provider.node === node).map(pinText);
@@ -91,6 +93,18 @@ function removalOf(inventory: Inventory, node: NodeName): Removal | Refusal {
     .map(({ key }) => pairPath(key));
   const own = inventory.ownSecrets.filter(({ key }) => key.node === node).map(({ key }) => ownPath(key));
   return { node, pins, credentials: [...new Set([...pairs, ...own])].toSorted() };
+}
+
+/** The directories whose files are the programs' own: what nobody can bring back (C56). */
+function dataFolders(inventory: Inventory, modules: readonly ModuleName[]): readonly string[] {
+  return inventory.modules
+    .filter(({ manifest }) => modules.includes(manifest.module))
+    .flatMap(({ manifest }) =>
+      manifest.resources.flatMap((item) =>
+        item.kind === 'directory' && item.unknown === 'program' ? [item.path] : [],
+      ),
+    )
+    .toSorted();
 }
 
 function pinText({ node, provision, provider }: Pin): string {
