@@ -3,7 +3,6 @@
  * files in, and writes what they need, have applied and contribute (6-provisioner). A reconciler: it keeps nothing but a
  * record of what it wrote.
  */
-import { openBucket } from '../../bus/buckets.ts';
 import { clientCredential } from '../../bus/token.ts';
 import type { Declaration, FileResource } from '../../domain/declaration/declaration.ts';
 import { decidePass, emptyRecord, passRecord, type Decision, type PassRecord } from '../../domain/provisioning/pass.ts';
@@ -95,7 +94,7 @@ export class ProvisionerClient {
     const now = new Date().toISOString();
     const reads = await readNode(world, this.#node.name);
     // C76. The controller writes an index for every node: one that is gone takes nothing away, and is no small thing.
-    if (reads.index === undefined)
+    if (reads.index === undefined && !world.isGone)
       this.#say.error({}, 'the bus holds no index of this node that can be read; until it does nothing is taken away');
     const record = await this.#known(world);
     const decisions = decidePass({ ...reads, record, now });
@@ -113,6 +112,8 @@ export class ProvisionerClient {
         one.kind === 'postpone' && one.passes > quietPasses ? [postponedIn(one)] : [],
       ),
       settle: async (failed) => {
+        // Nothing can be written any more, and what was read is less than there is.
+        if (world.isGone) return world.close();
         for (const fault of await admitPrograms(connection, declaration, this.#root, this.#programs))
           this.#say.warn({ fault }, "a provider's program has no account on the bus");
         const outcomes = outcomesOf({ decisions, declaration, files, reads, failed, record });
@@ -120,6 +121,7 @@ export class ProvisionerClient {
         await this.#write(world, record, writes).catch((error: unknown) => {
           this.#say.warn({ error: errorChain(error) }, 'what this node needs and has applied could not be written');
         });
+        world.close();
       },
     };
   }
@@ -148,8 +150,8 @@ export class ProvisionerClient {
     const { puts, deletes, before, after } = writes;
     if (puts.length + deletes.length > 0) {
       await writeState(this.#stateDir, statePaths.provisioner, before);
-      for (const { bucket, key, value } of puts) await (await openBucket(world.bus, bucket)).put(key, value);
-      for (const { bucket, key } of deletes) await (await openBucket(world.bus, bucket)).delete(key);
+      for (const { bucket, key, value } of puts) await world.put(bucket, key, value);
+      for (const { bucket, key } of deletes) await world.delete(bucket, key);
     }
     if (JSON.stringify(after) !== JSON.stringify(record))
       await writeState(this.#stateDir, statePaths.provisioner, after);

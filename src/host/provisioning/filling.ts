@@ -67,12 +67,16 @@ async function fileOf(of: FillingsOf, template: Template): Promise<FilledFile> {
   );
   for (const [written, answer] of answers)
     if (answer.kind === 'plain' && answer.value.kind === 'missing') unmet.set(written, answer.value.reason);
+  // What it holds may well be right: nobody could be asked.
+  if (of.world.isGone) return { resource, placeholders, filling: away, missing: unmet, opened };
   const filling: Filling =
     unmet.size > 0
       ? { kind: 'unfillable', reason: [...unmet].map(([written, reason]) => `${written}: ${reason}`).join('; ') }
       : { kind: 'fillable', source: sourceOf(answers), content: () => contentOf(template, answers, opened) };
   return { resource, placeholders, filling, missing: unmet, opened };
 }
+
+const away: Filling = { kind: 'left', why: 'the bus went away while it was asked' };
 
 function waiting({ index }: NodeReads, { module }: FileResource, decision: Decision | undefined): Filling {
   if (decision?.kind === 'postpone' || decision?.kind === 'hold') return { kind: 'left', why: decision.reason };

@@ -3,8 +3,7 @@
  * a seat and comes sealed to this node, and is opened only while the file that needs it is written (P5).
  */
 import { z } from 'zod';
-import { askSeat, askVerb, isRefused, type Refused } from '../../bus/verbs.ts';
-import { verbSubject } from '../../bus/subjects.ts';
+import { isRefused, type Refused } from '../../bus/verbs.ts';
 import { collectedValue, readCollections } from '../../domain/provisioning/collections.ts';
 import type { Value } from '../../domain/provisioning/fill.ts';
 import { locate, partOf, type Location } from '../../domain/provisioning/key-shapes.ts';
@@ -129,7 +128,7 @@ async function byVerb(
       open: ({ answers, atLeast, opened }) =>
         orMissing(async () => {
           const key = nameOf(placeholder);
-          const asking = answers.get(key) ?? askVerb(world.bus, asked, request);
+          const asking = answers.get(key) ?? world.ask(asked, request);
           answers.set(key, asking);
           const answer = await asking;
           if (isRefused(answer)) return missing(answer.refused.what);
@@ -147,7 +146,7 @@ async function byVerb(
   }
   if (placeholder.of === 'consumers') {
     const asked = { ...consumersVerb, seat: partName.parse(seat), verb };
-    const answer = await settled(() => askVerb(world.bus, asked, { module: asker.module, provision: name }));
+    const answer = await settled(() => world.ask(asked, { module: asker.module, provision: name }));
     if ('reason' in answer) return plain(answer);
     if (isRefused(answer.value)) return plain(missing(answer.value.refused.what));
     const { consumers } = answer.value;
@@ -172,9 +171,7 @@ async function byVerb(
     };
   }
   const request = { node: asker.node, module: asker.module, kind: placeholder.of, name: nameOf(placeholder) };
-  const said = await settled(() =>
-    askSeat(world.bus, verbSubject(partName.parse(seat), verb), new TextEncoder().encode(JSON.stringify(request))),
-  );
+  const said = await settled(() => world.askByName(partName.parse(seat), verb, request));
   if ('reason' in said) return plain(said);
   if (isRefused(said.value)) return plain(missing(said.value.refused.what));
   const value = partOf(said.value.answer, [], placeholder.field);
