@@ -1,4 +1,5 @@
 /** What acts write, say and schedule, counted: none of it grows with what did not change, or with how many are touched. */
+import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import pg from 'pg';
 import { connectBus, type BusConnection } from '../../src/bus/connection.ts';
@@ -7,6 +8,7 @@ import { pushId, rotationId, rotationSelection } from '../../src/domain/act/act.
 import type { NodeName } from '../../src/domain/words/names.ts';
 import { sha256Hex } from '../../src/sealing/digest.ts';
 import { connectionOf } from '../../src/store/address.ts';
+import { until } from '../support/until.ts';
 import { writtenBy } from '../support/written-by.ts';
 import { raiseActingMesh, type ActingMesh } from './acting-mesh.ts';
 import { addAll, consumerModule, databaseModule, place } from './catalogue.ts';
@@ -55,6 +57,22 @@ async function push(nodes?: readonly NodeName[]): Promise<number> {
   return activitiesOf(handle);
 }
 
+/** What was done before is in the mirrors, and the nodes that were told have answered: what is counted now is the act's own. */
+async function mirrored(): Promise<void> {
+  const now = `select (select count(*) from mesh.events where relayed_at is null)::int as unrelayed,
+                      (select coalesce(sum(sequence), 0) from mesh.reports)::int as reports`;
+  let before: unknown;
+  const isQuiet = async (): Promise<boolean> => {
+    // Longer than a node takes to answer.
+    await pause(300);
+    const [row] = await mesh.ask(now);
+    const isSame = row?.['unrelayed'] === 0 && row['reports'] === before;
+    before = row?.['reports'];
+    return isSame;
+  };
+  await until(isQuiet, { withinMs: 20_000, what: 'the mirrors and the nodes to be quiet' });
+}
+
 async function rotate(consumers: readonly PlayedNode[]): Promise<number> {
   const pairs = consumers.map(({ node }) => ({
     provision: 'postgres-database',
@@ -81,6 +99,7 @@ describe('what a push writes and says', () => {
 
   test('[D7] when one node changed: one message to it, one record of it, and what it answers', async () => {
     await place(mesh.store, (others[0] ?? alpha).node, 'motd');
+    await mirrored();
     expect(await writtenBy({ pg: client, bus }, () => push())).toEqual({
       rows: { acts: 1, events: 4, sent_declarations: 1, reports: 1 },
       messages: { 'mesh.declare': 1, 'mesh.changed': 1, 'mesh.report': 1, 'mesh.reported': 1 },

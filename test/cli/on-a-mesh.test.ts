@@ -6,21 +6,13 @@ import path from 'node:path';
 import pg from 'pg';
 import { z } from 'zod';
 
+import { readFoundation } from '../../src/foundation/foundation.ts';
 import { connectionOf } from '../../src/store/address.ts';
 import { watchedFolder } from '../support/foundation.ts';
 import { until } from '../support/until.ts';
 import { asJson, runMesh, runMeshOnTerminal, startMesh, type Ran } from './run-mesh.ts';
 import { shapes, statusShape } from './shapes.ts';
 
-const foundationFile = z.object({
-  postgres: z.object({
-    host: z.string(),
-    port: z.int(),
-    user: z.string(),
-    passwordFile: z.string(),
-    database: z.string(),
-  }),
-});
 let state = '';
 let close: () => Promise<void> = () => Promise.resolve();
 const mesh = (...args: string[]): Promise<Ran> => runMesh([...args, '--state', state]);
@@ -347,8 +339,9 @@ describe('a mesh of two nodes', () => {
   }, 120_000);
 
   test('[C94] a command and a store of different versions: it says which of them is older', async () => {
-    const { postgres } = foundationFile.parse(JSON.parse(await readFile(path.join(state, 'foundation.json'), 'utf8')));
-    const client = new pg.Client(connectionOf(postgres));
+    const foundation = await readFoundation(state);
+    if (foundation === undefined) throw new Error('there is no mesh');
+    const client = new pg.Client(connectionOf(foundation.postgres));
     await client.connect();
     const renamed = async (from: string, to: string, migrations: string): Promise<void> => {
       await client.query(`alter table mesh.nodes rename column ${from} to ${to}; ${migrations}`);
