@@ -8,7 +8,7 @@ import path from 'node:path';
 import { countChanges } from './count-changes.ts';
 
 const [stateDir = '', root = '', envelopeFile = '', killBefore = '0'] = process.argv.slice(2);
-await countChanges(Number(killBefore));
+const change = await countChanges(Number(killBefore));
 
 const { Reconciler } = await import('../../src/host/pass.ts');
 const { Supervisor } = await import('../../src/host/processes/supervisor.ts');
@@ -16,6 +16,10 @@ const { openLedger } = await import('../../src/host/ledger.ts');
 const { keysAt } = await import('../../src/host/keys.ts');
 const { ProvisionerClient } = await import('../../src/host/provisioning/client.ts');
 const { readNode } = await import('../../src/host/state.ts');
+const { connectBus } = await import('../../src/bus/connection.ts');
+const { clientCredential } = await import('../../src/bus/token.ts');
+const { until } = await import('../../src/foundation/until.ts');
+const { countPuts } = await import('./count-puts.ts');
 const { patience, quiet } = await import('../host/node.ts');
 
 const node = await readNode(stateDir);
@@ -23,6 +27,17 @@ if (node === undefined) throw new Error('it has not joined');
 const supervisor = new Supervisor({ stateDir, say: quiet, patience, turned: () => undefined });
 await supervisor.adopt();
 const keys = await keysAt(stateDir);
+const client = new ProvisionerClient({ node, stateDir, root, sealingKey: keys.sealing, say: quiet });
+const ending = new AbortController();
+if (node.clientJwt !== undefined) {
+  const credential = clientCredential({ node: node.name, clientJwt: node.clientJwt }, keys.client);
+  const probe = await connectBus({ servers: node.servers, name: 'probe', credential });
+  countPuts(probe, change);
+  await probe.close();
+  let isThere = false;
+  void client.keep(keys, () => void (isThere = true), ending.signal);
+  await until(async () => isThere, { withinMs: 20_000, what: 'the client to be on the bus' });
+}
 const surroundings = { root, bin: '/nowhere', nodeFolder: path.dirname(process.execPath) };
 const reconciler = new Reconciler({
   stateDir,
@@ -32,7 +47,7 @@ const reconciler = new Reconciler({
     supervisor,
     sealingKey: keys.sealing,
     surroundings,
-    client: new ProvisionerClient({ node, stateDir, root, sealingKey: keys.sealing, say: quiet }),
+    client,
   },
   say: quiet,
 });

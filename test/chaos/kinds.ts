@@ -18,10 +18,10 @@ type Rule = readonly [kind: string, line: RegExp];
 const kindIn = (rules: readonly Rule[], line: string): string =>
   rules.find(([, is]) => is.test(line))?.[0] ?? `in no list: ${line}`;
 
-/** The kind of a host's change. `files`: the names of the declared files and secrets. */
+/** The kind of a change of a host and its provisioner client. `files`: the names of the declared files and secrets. */
 export function hostKinds(files: readonly string[]): (line: string) => string {
   const temporaries = new Map(
-    [...files, 'accepted.json', 'applied.json', 'processes/notes.main.json'].map((name) => [
+    [...files, 'accepted.json', 'applied.json', 'provisioner.json', 'processes/notes.main.json'].map((name) => [
       temporaryName(name),
       path.basename(name),
     ]),
@@ -31,6 +31,9 @@ export function hostKinds(files: readonly string[]): (line: string) => string {
     ['keys/folder', /^mkdir keys$/],
     ...wholeFile('accepted', 'accepted\\.json'),
     ...wholeFile('ledger', 'applied\\.json'),
+    ...wholeFile('record', 'provisioner\\.json'),
+    ['bus/put', /^put \S+$/],
+    ['bus/delete', /^delete \S+$/],
     ...wholeFile('launch', 'notes\\.main\\.json'),
     ...wholeFile('file', oneOf),
     ['file/remove', new RegExp(`^rm ${oneOf}$`)],

@@ -125,7 +125,7 @@ export class World {
 }
 
 function withReject(): { readonly promise: Promise<never>; readonly reject: (error: Error) => void } {
-  let reject = (_: Error): void => undefined;
+  let reject: (error: Error) => void = () => undefined;
   const promise = new Promise<never>((_, rejects) => {
     reject = rejects;
   });

@@ -8,7 +8,7 @@ import { prepareAccount, pushAccount } from '../../../src/bus/claims.ts';
 import { ensureBuckets } from '../../../src/bus/mesh-buckets.ts';
 import { bucketStream } from '../../../src/bus/subjects.ts';
 import { serveSeat, serving } from '../../../src/bus/verbs.ts';
-import type { FileFormat, FileResource, Resource } from '../../../src/domain/declaration/declaration.ts';
+import type { Envelope, FileFormat, FileResource, Resource } from '../../../src/domain/declaration/declaration.ts';
 import {
   assignmentKeys,
   boundKeys,
@@ -260,6 +260,8 @@ export type RunningNode = {
   readonly log: readonly string[];
   /** One pass over a declaration of these resources, or over the one before. */
   pass(...resources: readonly Resource[]): Promise<Extract<Pass, { kind: 'applied' }>['applied']>;
+  /** A declaration of these resources, which the next passes are over. */
+  declare(...resources: readonly Resource[]): Envelope;
   /** As if the host had ended and started again. */
   restart(): Promise<void>;
   /** Waits until the client's line to the bus is there again. */
@@ -312,6 +314,11 @@ export async function runNode(mesh: ClientMesh, on?: TestNode): Promise<RunningN
     node,
     file,
     log,
+    declare(...resources) {
+      declared = resources;
+      number += 1;
+      return node.sign(node.declare(...declared), number);
+    },
     async pass(...resources) {
       if (resources.length > 0) {
         declared = resources;
