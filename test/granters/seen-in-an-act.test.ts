@@ -59,7 +59,7 @@ afterAll(async () => {
   await granter.stop();
   await grants.remove();
   await mesh.close();
-}, 60_000);
+}, 120_000);
 const pair = (module: string) => ({
   provision,
   providerNode: alpha.node,

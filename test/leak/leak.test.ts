@@ -64,7 +64,7 @@ afterAll(async () => {
 const refused = [1, 3, 4, 64];
 
 /** A process has a log and no answer; the demo raises a mesh of its own; `down` is the last test's. */
-const others = ['demo', 'down', 'work controller', 'host', 'provide postgres', 'serve postgres'];
+const others = ['demo', 'down', 'work controller', 'work provisioner', 'host', 'provide postgres', 'serve postgres'];
 const isUsed = ({ said }: LeakingMesh, name: string): boolean =>
   said.some(({ args }) => args.join(' ').startsWith(name));
 
