@@ -9,6 +9,7 @@ import { commandRows } from './rows/command.ts';
 import { declareRows } from './rows/declare.ts';
 import { hostRows } from './rows/host.ts';
 import { planRows } from './rows/plan.ts';
+import { provisionerRows } from './rows/provisioner.ts';
 import { pushRows } from './rows/push.ts';
 import { pushCommandRows } from './rows/push-command.ts';
 import { rotateRows } from './rows/rotate.ts';
@@ -29,6 +30,7 @@ const pure: Readonly<Record<string, () => Promise<readonly Row[]>>> = {
   plan: planRows,
   host: hostRows,
   help: commandRows,
+  provisioner: () => provisionerRows(note),
 };
 const onMesh: Readonly<Record<string, (mesh: RaisedMesh) => Promise<readonly Row[]>>> = {
   declare: declareRows,

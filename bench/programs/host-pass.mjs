@@ -8,6 +8,7 @@ import { openLedger } from '../../dist/src/host/ledger.js';
 import { keysAt } from '../../dist/src/host/keys.js';
 import '../../dist/src/host/loop.js'; // all that a host has loaded
 import { Reconciler } from '../../dist/src/host/pass.js';
+import { ProvisionerClient } from '../../dist/src/host/provisioning/client.js';
 import { Supervisor } from '../../dist/src/host/processes/supervisor.js';
 import { makeStateFolder } from '../../dist/src/host/state.js';
 import { signEnvelope } from '../../dist/src/sealing/envelope.js';
@@ -25,8 +26,10 @@ try {
   const supervisor = new Supervisor({ stateDir, say: quiet, turned() {} });
   await supervisor.adopt();
   const surroundings = { root, bin: base, nodeFolder: base };
-  const applying = { ledger: await openLedger(stateDir), supervisor, sealingKey: keys.sealing, surroundings };
   const node = { name: 'anvil', verifyKey: key.publicKey };
+  // Nothing here is filled in: its client has no account, and asks nobody.
+  const client = new ProvisionerClient({ node, stateDir, root, sealingKey: keys.sealing, say: quiet });
+  const applying = { ledger: await openLedger(stateDir), supervisor, sealingKey: keys.sealing, surroundings, client };
   const reconciler = new Reconciler({ stateDir, node, with: applying, say: quiet });
   const resources = Array.from({ length: modules }, (_, index) => resourcesOf(`mod-${index}`)).flat();
   const declared = {
