@@ -14,6 +14,7 @@ import pg from 'pg';
 import { z } from 'zod';
 
 import { commandTable } from '../../cli/command-table.ts';
+import { boundBucket, buckets } from '../../src/domain/provisioning/values.ts';
 import { keysAt } from '../../src/host/keys.ts';
 import type { SealingKey } from '../../src/sealing/box.ts';
 import { until } from '../support/until.ts';
@@ -194,6 +195,8 @@ describe('a value that the mesh made', () => {
     for (const part of [
       /^logs\/controller/,
       /^logs\/postgres/,
+      /^logs\/provisioner/,
+      /nodes\/beta\/node\/provisioner\.json$/,
       /nodes\/alpha\/node\/logs\//,
       /nodes\/alpha\/root\/var\/lib\/postgres\/.*\/pg_wal\//,
     ])
@@ -223,7 +226,13 @@ describe('a value that the mesh made', () => {
   test('[S5] is in no message of a stream, and in no history of a workflow', async () => {
     const messages = await searchAll(find, messagesOf(mesh.bus));
     expect(messages.hits).toEqual([]);
-    expect(messages.places).toBeGreaterThanOrEqual(3);
+    // What clients, the controller, the provisioner and the granter keep in buckets is in streams like any other.
+    const streams = new Set<string>();
+    for await (const { place } of messagesOf(mesh.bus)) streams.add(place.split(' ')[0] ?? '');
+    const kept = [buckets.needs, buckets.applied, buckets.registry, buckets.assignments, boundBucket('postgres')];
+    expect([...streams]).toEqual(
+      expect.arrayContaining(['MESH_DECLARATIONS', ...kept.map((bucket) => `KV_${bucket}`)]),
+    );
     const histories = await searchAll(find, historiesOf(mesh.temporal));
     expect(histories.hits).toEqual([]);
     // Three nodes joined, two pushes, two rotations at least; each has a history and a description.
@@ -384,6 +393,28 @@ const bites: readonly Bite[] = [
       mesh.bus.nats.jetstream({ checkAPI: false }).publish('mesh.declare.nobody', `{"password":"${planted}"}`),
     search: () => hitsIn(messagesOf(mesh.bus)),
     where: /^MESH_DECLARATIONS \d+ mesh\.declare\.nobody$/,
+  },
+  {
+    into: 'a bucket, percent-encoded in an address',
+    leak: () =>
+      mesh.bus.nats
+        .jetstream({ checkAPI: false })
+        .publish(
+          `$KV.${buckets.needs}.nobody.notes.config.x`,
+          `postgresql://me:${encodeURIComponent(planted)}@host/db`,
+        ),
+    search: () => hitsIn(messagesOf(mesh.bus)),
+    where: /^KV_mesh-provisioner_needs \d+ \$KV\.mesh-provisioner_needs\.nobody\./,
+  },
+  {
+    into: "a client's record",
+    leak: () =>
+      appendFile(
+        path.join(mesh.stateDir, 'nodes/beta/node/provisioner.json.planted'),
+        JSON.stringify({ [planted]: null }),
+      ),
+    search: inFiles,
+    where: /beta\/node\/provisioner\.json\.planted$/,
   },
   { into: "JetStream's files", leak: async () => undefined, search: inFiles, where: /nats\/.*\.blk$/ },
   {

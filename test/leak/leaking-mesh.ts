@@ -135,7 +135,7 @@ async function startKnownController(stateDir: string, seed: string): Promise<voi
   if (isRefusal(started)) throw new Error(started.what);
 }
 
-/** The foundation's own secrets, and the nodes': each with the one file that may hold it. */
+/** The foundation's own secrets, the provisioner's, the nodes' and their programs': each with the one file that may hold it. */
 export async function ownSecrets(
   mesh: LeakingMesh,
 ): Promise<readonly { readonly of: string; readonly secret: Buffer; readonly file: string }[]> {
@@ -144,6 +144,15 @@ export async function ownSecrets(
     ...['alpha', 'beta', 'gamma'].map((node) => path.join(mesh.stateDir, 'nodes', node, 'node/keys')),
   ];
   const found = [];
+  for (const file of [
+    path.join(mesh.stateDir, 'mesh-provisioner/bus-user.nk'),
+    path.join(mesh.root('alpha'), 'var/lib/postgres-grants.program/user.seed'),
+  ])
+    found.push({
+      of: path.relative(mesh.stateDir, file),
+      secret: Buffer.from((await readFile(file, 'utf8')).trim()),
+      file,
+    });
   for (const folder of folders) {
     for (const name of await readdir(folder)) {
       // Public keys, in the clear everywhere.
