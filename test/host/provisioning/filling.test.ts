@@ -372,16 +372,19 @@ describe('[P12] a file that cannot be filled is not written, its old one stays w
     expect((await running.pass(one, template('notes', '/etc/new', '${config:title}'))).failures).toMatchObject([
       { resource: 'notes/file/etc/new', waits: true },
     ]);
+    // What somebody took away meanwhile is not there, and nobody says that it is.
+    await rm(running.node.at('/etc/title'));
+    expect(await waiting()).toHaveLength(2);
     await mesh.bus.start();
     await running.connected();
     await until(async () => mesh.bus.mesh.isConnected(), { withinMs: 20_000, what: 'the mesh to be back on the bus' });
     expect(await waiting()).toEqual([]);
-    expect(await read('/etc/new')).toBe('one');
+    expect([await read('/etc/title'), await read('/etc/new')]).toEqual(['title one\n', 'one']);
     expect((await mesh.sequences())[2]).toBe(before[2]);
   });
 });
 
-test('[P12] a key of a collection of names that no key can hold as it stands reaches the file', async () => {
+test('[P11] what a node contributes in one pass it collects in the next', async () => {
   await mesh.say({
     notes: {
       plan: {

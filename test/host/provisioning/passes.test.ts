@@ -74,8 +74,14 @@ describe('the load gate', () => {
   });
 
   test('[P8] an index that is no index, and one whose keys are not all there, retire nothing', async () => {
+    const mirror = await mesh.keys(buckets.assignments);
+    const [index, plan] = [mirror.get('anvil'), mirror.get('anvil.notes')];
     await mesh.put(buckets.assignments, 'anvil', { modules: 7 });
     await nothingRetires();
+    await mesh.put(buckets.assignments, 'anvil', index);
+    await mesh.drop(buckets.assignments, 'anvil.notes');
+    await nothingRetires();
+    await mesh.put(buckets.assignments, 'anvil.notes', plan);
     // Ledger is taken out, but a setting of notes that the index names cannot be read.
     await mesh.say({ notes: { ...notes, settings: { title: 'one', size: 3 } } });
     await mesh.drop(buckets.settings, 'anvil.notes.size');
