@@ -251,3 +251,32 @@ test('[P3] a standby waits and takes over when the holder is gone (SIGKILL); a s
   expect(await mesh.world.ask('select from mesh.seat_leases')).toEqual([]);
   await expect(mesh.ask(provisioningVerb, {})).rejects.toMatchObject({ reason: 'nobody' });
 });
+
+test('[C87] hours that come while nobody works are one run when somebody does: what piled up does not start all at once', async () => {
+  const schedule = mesh.temporal.schedule.getHandle(registryId);
+  const before = (await schedule.describe()).info;
+  // Hours of a second; all else is as the provisioner made it.
+  await schedule.update(({ action, policies, state }) => ({
+    action,
+    policies,
+    state,
+    spec: { intervals: [{ every: '1s' }] },
+  }));
+  const counted = async () => {
+    const { info } = await schedule.describe();
+    return {
+      taken: info.numActionsTaken - before.numActionsTaken,
+      skipped: info.numActionsSkippedOverlap - before.numActionsSkippedOverlap,
+      running: info.runningActions.length,
+    };
+  };
+  await until(async () => (await counted()).skipped >= 2, { withinMs: 20_000, what: 'two hours to be left out' });
+  expect(await counted()).toMatchObject({ taken: 1, running: 1 });
+  const third = mesh.provisioner();
+  await third.untilSays('the provisioner serves');
+  await until(async () => (await counted()).running === 0, { withinMs: 20_000, what: 'the one run to end' });
+  // Whoever takes the schedule up brings it back to its shape, and says what was left out.
+  expect((await schedule.describe()).spec.intervals).toMatchObject([{ every: 3_600_000 }]);
+  expect(third.said()).toMatch(/"skipped":[2-9]/);
+  expect((await counted()).taken).toBeLessThanOrEqual(2);
+});
