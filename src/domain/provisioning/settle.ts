@@ -81,6 +81,21 @@ export function settlePass(of: {
   return { puts, deletes, before, after };
 }
 
+/** The record after a pass in which these, `<bucket>/<key>`, could not be written or deleted: they are still to be. */
+export function recordWithout({ before, after }: PassWrites, undone: ReadonlySet<string>): PassRecord {
+  const modules = new Map(Object.entries(after.modules));
+  for (const [module, { written }] of Object.entries(before.modules)) {
+    const unsure = Object.keys(written).filter((path) => undone.has(path));
+    if (unsure.length === 0) continue;
+    const known = modules.get(module) ?? { written: {} };
+    modules.set(module, {
+      ...known,
+      written: { ...known.written, ...Object.fromEntries(unsure.map((path) => [path, null])) },
+    });
+  }
+  return { modules: Object.fromEntries(modules) };
+}
+
 type Written = PassRecord['modules'][ModuleName]['written'];
 type Wanted = ReadonlyMap<string, string | null>;
 

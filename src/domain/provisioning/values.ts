@@ -124,7 +124,6 @@ export type NeedValue = z.infer<typeof need>;
 
 /** `<provision>[.<local>]` → the generation of its credential that is in the module's files. */
 export const generations = z.record(z.string(), z.int().positive());
-export type Generations = z.infer<typeof generations>;
 
 /** `mesh-provisioner_applied`. `at` (RFC 3339, the node's clock, shown and never compared) changes only when something else does. */
 export const applied = z.strictObject({

@@ -6,7 +6,7 @@
 import { clientCredential } from '../../bus/token.ts';
 import type { Declaration, FileResource } from '../../domain/declaration/declaration.ts';
 import { decidePass, emptyRecord, passRecord, type Decision, type PassRecord } from '../../domain/provisioning/pass.ts';
-import { quietPasses, settlePass, type PassWrites } from '../../domain/provisioning/settle.ts';
+import { quietPasses, recordWithout, settlePass, type PassWrites } from '../../domain/provisioning/settle.ts';
 import type { Report } from '../../domain/report/report.ts';
 import { given } from '../../domain/words/given.ts';
 import type { SealingKey } from '../../sealing/box.ts';
@@ -119,7 +119,7 @@ export class ProvisionerClient {
         const outcomes = outcomesOf({ decisions, declaration, files, reads, failed, record });
         const writes = settlePass({ node: this.#node.name, decisions, outcomes, record, now });
         await this.#write(world, record, writes).catch((error: unknown) => {
-          this.#say.warn({ error: errorChain(error) }, 'what this node needs and has applied could not be written');
+          this.#say.warn({ error: errorChain(error) }, unwritten);
         });
         world.close();
       },
@@ -145,18 +145,38 @@ export class ProvisionerClient {
     return recalled.record;
   }
 
-  /** The record is kept before and after: a client that is killed between the two knows every key that it may have written. */
+  /**
+   * The record is kept before and after: a client that is killed between the two knows every key that it may have written. One key
+   * that cannot be written, because it is too big or the bucket is full, holds up no other; it is tried again in the next pass.
+   */
   async #write(world: World, record: PassRecord, writes: PassWrites): Promise<void> {
-    const { puts, deletes, before, after } = writes;
+    const { puts, deletes, before } = writes;
+    const undone = new Map<string, string>();
+    const doing = async (
+      { bucket, key }: { bucket: string; key: string },
+      work: () => Promise<void>,
+    ): Promise<void> => {
+      try {
+        await work();
+      } catch (error) {
+        // Which of the rest would be written is not known either: the record stays as it is.
+        if (world.isGone) throw error;
+        undone.set(`${bucket}/${key}`, errorChain(error));
+      }
+    };
     if (puts.length + deletes.length > 0) {
       await writeState(this.#stateDir, statePaths.provisioner, before);
-      for (const { bucket, key, value } of puts) await world.put(bucket, key, value);
-      for (const { bucket, key } of deletes) await world.delete(bucket, key);
+      for (const put of puts) await doing(put, () => world.put(put.bucket, put.key, put.value));
+      for (const gone of deletes) await doing(gone, () => world.delete(gone.bucket, gone.key));
     }
+    if (undone.size > 0) this.#say.warn({ keys: Object.fromEntries(undone) }, unwritten);
+    const after = recordWithout(writes, new Set(undone.keys()));
     if (JSON.stringify(after) !== JSON.stringify(record))
       await writeState(this.#stateDir, statePaths.provisioner, after);
   }
 }
+
+const unwritten = 'what this node needs, has applied and contributes could not all be written';
 
 function postponedIn({
   module,

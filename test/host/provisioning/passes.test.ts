@@ -238,11 +238,36 @@ describe('the record', () => {
       (await running.pass(template('notes', '/notes', '${config:title} ${config:size}\n'), files[1])).failures,
     ).toEqual([]);
     expect(await running.node.read('/notes')).toBe('two 3\n');
-    expect(running.log.some((line) => line.startsWith('warn what this node needs'))).toBe(true);
+    expect(running.log.some((line) => line.startsWith('warn what this node needs, has applied'))).toBe(true);
     await manager.streams.update(config.name, config);
     await running.pass();
     expect(await present()).toContain(`${buckets.needs} anvil.notes.config.size`);
   });
+});
+
+test('[C81] a contribution that is too big for its bucket is said, and holds up nothing else', async () => {
+  const large = { ...motd, item: 'x'.repeat(100_000) };
+  const small = contribution.parse({ collection: 'motd', contributor: 'notes:small', item: 'hello' });
+  await mesh.say({ notes: { ...notes, plan: { contributes: [large, small] } }, ledger });
+  expect((await running.pass(...files)).failures).toEqual([]);
+  const others = [
+    ...both.filter((key) => !key.startsWith(buckets.collect)),
+    `${buckets.collect} anvil.motd.notes=3Asmall`,
+  ];
+  expect((await present()).toSorted()).toEqual(others.toSorted());
+  expect(running.log.some((line) => line.startsWith('warn') && line.includes('anvil.motd.notes'))).toBe(true);
+  await mesh.say({ notes: { ...notes, plan: { contributes: [motd, small] } }, ledger });
+  await running.pass();
+  expect((await present()).toSorted()).toEqual([...others, `${buckets.collect} anvil.motd.notes`].toSorted());
+  // What could not be taken away is not forgotten with its module.
+  const manager = await mesh.bus.mesh.nats.jetstreamManager({ checkAPI: false });
+  const { config } = await manager.streams.info(`KV_${buckets.collect}`);
+  await manager.streams.update(config.name, { ...config, max_bytes: 1 });
+  await mesh.say({ ledger });
+  await running.pass(files[1]);
+  await manager.streams.update(config.name, config);
+  await running.pass();
+  expect((await present()).toSorted()).toEqual(ofLedger.toSorted());
 });
 
 test('[C83] clients that read through a broker that comes and goes leave no consumers behind', async () => {
