@@ -9,8 +9,13 @@ import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { z } from 'zod';
 import type { Envelope } from '../../src/domain/declaration/declaration.ts';
-import { statePaths, writeState } from '../../src/host/state.ts';
-import { anvil, directory, file, makeNode, processOf, type TestNode } from '../host/node.ts';
+import { keysAt } from '../../src/host/keys.ts';
+import { openLedger } from '../../src/host/ledger.ts';
+import { Reconciler } from '../../src/host/pass.ts';
+import { Supervisor } from '../../src/host/processes/supervisor.ts';
+import { ProvisionerClient } from '../../src/host/provisioning/client.ts';
+import { readNode, statePaths, writeState } from '../../src/host/state.ts';
+import { anvil, directory, file, makeNode, patience, processOf, quiet, type TestNode } from '../host/node.ts';
 import { startTypeScript } from '../support/program.ts';
 import { documentedKinds, hostKinds } from './kinds.ts';
 
@@ -63,6 +68,32 @@ async function pass(came: Envelope, killBefore: number) {
   };
 }
 
+/** The same by a host that starts in this process: it has what the killed one left on disk, and nothing else. */
+async function passHere(came: Envelope) {
+  const { stateDir, root } = node;
+  const kept = await readNode(stateDir);
+  if (kept === undefined) throw new Error('it has not joined');
+  const supervisor = new Supervisor({ stateDir, say: quiet, patience, turned: () => undefined });
+  await supervisor.adopt();
+  const keys = await keysAt(stateDir);
+  const reconciler = new Reconciler({
+    stateDir,
+    node: kept,
+    with: {
+      ledger: await openLedger(stateDir),
+      supervisor,
+      sealingKey: keys.sealing,
+      surroundings: { root, bin: '/nowhere', nodeFolder: path.dirname(process.execPath) },
+      client: new ProvisionerClient({ node: kept, stateDir, root, sealingKey: keys.sealing, say: quiet }),
+    },
+    say: quiet,
+  });
+  await reconciler.takeUp();
+  const done = outcome.parse(await reconciler.pass({ kind: 'came', envelope: came }, []));
+  supervisor.close();
+  return { came: done.applied };
+}
+
 const sleeping = `${200_000 + process.pid}`;
 async function running(): Promise<readonly string[]> {
   const pids = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
@@ -101,7 +132,8 @@ test('[D9] [D13] [D15] killed before each thing that a pass does, the next compl
     expect(['secret 1', 'secret 2']).toContain(await node.read('/etc/notes/db'));
     expect((await running()).length).toBeLessThanOrEqual(1);
 
-    const next = await pass(came, 0);
+    // Every fourth time in a process of its own, as after a kill; that costs a second, and there are many points.
+    const next = killBefore % 4 === 1 ? await pass(came, 0) : await passHere(came);
     expect(next.came).toMatchObject({ failures: [], kept: [] });
     expect(next.came?.applied).toBe(next.came?.declared);
     expect(await node.read('/etc/notes/config')).toBe(whole[target - 1]);
