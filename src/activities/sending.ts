@@ -17,7 +17,7 @@ import { endsOf, makeSecrets } from './secrets.ts';
 export type SendingPorts = {
   readonly declarations: Pick<
     DeclarationRecords,
-    'numbered' | 'snapshot' | 'recordSent' | 'sentTo' | 'reportsOf' | 'arrivals' | 'granterEntries' | 'sealingKeys'
+    'numbered' | 'snapshot' | 'recordSent' | 'reportsOf' | 'arrivals' | 'sealingKeys'
   >;
   readonly credentials: Pick<CredentialRecords, 'keep'>;
   readonly bus: DeclarationBus;
