@@ -12,7 +12,7 @@ export default {
       { jsc: { target: 'es2022', parser: { syntax: 'typescript' } }, module: { type: 'es6' }, sourceMaps: 'inline' },
     ],
   },
-  // Most of a test's time is waiting for servers: two workers leave two cores idle for a third of it.
-  maxWorkers: 3,
+  // Most of a test's time is waiting for servers: two workers leave two cores idle for a third of it, three for a tenth.
+  maxWorkers: 4,
   testTimeout: 60_000,
 };

@@ -42,13 +42,9 @@ export async function withController<T>(context: Context, use: (controller: Cont
   }
 }
 
-/** What a server says of a table, a column or a function that it has not. */
-const unknownThings = new Set(['42P01', '42703', '42883']);
-
-/** Which side is the older one, where the store has not what this version asks it for (C94). */
+/** Which side is the older one, where the store did not take what this version asked it for (C94). */
 async function otherVersion({ postgres }: Foundation, fault: unknown): Promise<Stopped | undefined> {
-  const code = fault instanceof Error && 'code' in fault ? fault.code : undefined;
-  if (typeof code !== 'string' || !unknownThings.has(code)) return undefined;
+  if (!isOfTheStore(fault)) return undefined;
   const { versionsApart } = await import('../src/store/migrate.ts');
   const { newer, missing } = await versionsApart(postgres);
   if (newer.length > 0)
@@ -69,6 +65,13 @@ async function otherVersion({ postgres }: Foundation, fault: unknown): Promise<S
       facts: { older: 'store', migrations: missing },
     }),
   );
+}
+
+/** Whether the store's server itself complained, here or beneath: by an SQLSTATE. */
+function isOfTheStore(fault: unknown): boolean {
+  if (!(fault instanceof Error)) return false;
+  const code = 'code' in fault ? fault.code : undefined;
+  return (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) || isOfTheStore(fault.cause);
 }
 
 /** The mesh that was raised in this state folder. Ends the command as `no-mesh` where there is none. */

@@ -177,8 +177,8 @@ describe("a host's credential", () => {
     const away = () => said.filter(({ text }) => text.startsWith("the bus refuses this node's credential"));
     await until(() => away().length >= times, { withinMs: 20_000, what: `${times} attempts, each said` });
     const [first, last] = [away()[0]?.atMs ?? 0, away()[times - 1]?.atMs ?? 0];
-    // Half of each pause is chance: from the second on they are at least 50, 100, 200, … ms.
-    expect(last - first).toBeGreaterThan(50 * (2 ** (times - 1) - 1) * 0.9);
+    // Half of each pause is chance: they are at least 50, 100, 200, … ms. Being cut off may be said before the first of them.
+    expect(last - first).toBeGreaterThan(50 * (2 ** (times - 2) - 1));
     expect(said.some(({ text }) => text === 'cannot connect to the bus')).toBe(false);
   }
 

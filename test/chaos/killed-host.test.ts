@@ -132,8 +132,8 @@ test('[D9] [D13] [D15] killed before each thing that a pass does, the next compl
     expect(['secret 1', 'secret 2']).toContain(await node.read('/etc/notes/db'));
     expect((await running()).length).toBeLessThanOrEqual(1);
 
-    // Every fourth time in a process of its own, as after a kill; that costs a second, and there are many points.
-    const next = killBefore % 4 === 1 ? await pass(came, 0) : await passHere(came);
+    // Every eighth time in a process of its own, as after a kill; that costs a second, and there are many points.
+    const next = killBefore % 8 === 1 ? await pass(came, 0) : await passHere(came);
     expect(next.came).toMatchObject({ failures: [], kept: [] });
     expect(next.came?.applied).toBe(next.came?.declared);
     expect(await node.read('/etc/notes/config')).toBe(whole[target - 1]);

@@ -152,17 +152,18 @@ test('[P2] the program writes the keys of its own consumers alone, by the accoun
   });
   expect((await readBucket(mesh.bus.mesh, boundBucket('mysql'))).entries.size).toBe(0);
 
-  // Once it is a consumer of its own, it is told; and what another provider told of it since is left when it goes.
+  // Once it is a consumer of its own, it is told.
   await mesh.consumers('postgres', ['n1.mine', 'n9.theirs'].map(keyOf));
   await stands({ [keyOf('n1.mine')]: named('n1.mine'), [keyOf('n9.theirs')]: named('n9.theirs') }, 'both');
-  await theirs.put(keyOf('n9.theirs'), JSON.stringify(foreign));
 
   // Another account takes the place of the one it has: only that one is told of a new consumer.
   await rm(`${grants.directory}.program`, { recursive: true });
   await admit();
   await mesh.consumers('postgres', ['n1.mine', 'n9.theirs', 'n5.new'].map(keyOf));
-  await grants.write([mine, granting('n5.new')], undefined, at);
+  await grants.write([mine, other, granting('n5.new')], undefined, at);
   await until(async () => keyOf('n5.new') in (await standing()), { withinMs: 15_000, what: 'the new one told' });
+  // What another provider told of one since is left when that one goes.
+  await theirs.put(keyOf('n9.theirs'), JSON.stringify(foreign));
   await grants.write([], undefined, at);
   await stands({ [keyOf('n9.theirs')]: foreign }, 'its own gone, and the other’s left');
 }, 60_000);
