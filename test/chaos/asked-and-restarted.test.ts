@@ -12,7 +12,7 @@ import { raiseFoundation, type FoundationPart } from '../../src/foundation/found
 import { sha256Hex } from '../../src/sealing/digest.ts';
 import { raiseActingMesh, type ActingMesh } from '../acts/acting-mesh.ts';
 import { addAll, consumerModule, databaseModule } from '../acts/catalogue.ts';
-import { asJson, runMesh } from '../cli/run-mesh.ts';
+import { asJson, runMesh, startMesh } from '../cli/run-mesh.ts';
 import { until } from '../support/until.ts';
 import { declarePair, generationsOf, keyOf, rotationOf, type Ends } from './chaos-mesh.ts';
 import { playPair, type PlayedPair } from './played-pair.ts';
@@ -27,6 +27,16 @@ const play = (): void => {
 async function command(...args: string[]) {
   const { code, stdout } = await runMesh([...args, '--json', '--state', mesh.stateDir]);
   return { code, body: asJson(stdout) };
+}
+/** The same command twice at once: the consumer says nothing until one of them has joined the other's act. */
+async function twice(...args: string[]) {
+  let speak = (): void => undefined;
+  pair.keepConsumerSilent(new Promise((resolve) => (speak = resolve)));
+  const both = [1, 2].map(() => startMesh([...args, '--json', '--state', mesh.stateDir]));
+  const joined = (): boolean => both.some(({ stderr }) => stderr().includes('Joined'));
+  await until(joined, { withinMs: 30_000, what: 'one to join the other' }).finally(speak);
+  const codes = await Promise.all(both.map(({ ended }) => ended));
+  return both.map(({ stdout }, at) => ({ code: codes[at], body: asJson(stdout()) }));
 }
 const locks = () => mesh.ask('select * from mesh.credential_locks');
 const sentRows = () => mesh.ask('select node, digest, number from mesh.sent_declarations order by node');
@@ -78,7 +88,7 @@ afterAll(async () => {
 describe('asked for twice at once', () => {
   test('[A16] [A1.0] [C33] [C58] a rotation: one is made, and both are told how it went', async () => {
     const before = (await generations()).length;
-    const both = await Promise.all([1, 2].map(() => command('secret', 'rotate', 'beta/notes')));
+    const both = await twice('secret', 'rotate', 'beta/notes');
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
     expect(both[0]?.body['act']).toBe(both[1]?.body['act']);
     expect(new Set(both.map(({ body }) => body['attached']))).toEqual(new Set([false, true]));
@@ -88,7 +98,7 @@ describe('asked for twice at once', () => {
 
   test('[A16] a push: both are told of the same', async () => {
     await declare('twice');
-    const both = await Promise.all([1, 2].map(() => command('push')));
+    const both = await twice('push');
     expect(both.map(({ code }) => code)).toEqual([0, 0]);
     expect(both[0]?.body['act']).toBe(both[1]?.body['act']);
     expect(await isTold('twice')).toBe(true);

@@ -147,7 +147,9 @@ export async function startClientMesh(): Promise<ClientMesh> {
     async admit(node) {
       const shape = clientAccount(anvil, { meshAccount: bus.identity.accounts.mesh });
       const prepared = await prepareAccount(bus.identity, shape, { userKey: node.keys.client.publicKey });
-      await pushAccount(bus.system, bus.identity, { accountKey: prepared.accountKey, shape });
+      const push = () => pushAccount(bus.system, bus.identity, { accountKey: prepared.accountKey, shape });
+      // A server on a busy machine may not answer in time; telling it once more is as good.
+      await push().catch(push);
       sealingKeys.set(anvil, node.keys.sealing.publicKey);
       return {
         schema: 'mesh.host-node',
