@@ -90,15 +90,16 @@ function decideAssigned(
   const published = of.compositions.get(module);
   if (published?.version === version) return { kind: 'fill', module };
   const before = recordOf(of.record, module)?.postponed;
+  const build = of.plans.get(module)?.build;
   return {
     kind: 'postpone',
     module,
     since: before?.since ?? of.now,
     passes: (before?.passes ?? 0) + 1,
-    ...given('build', of.plans.get(module)?.build),
+    ...given('build', build),
     reason:
       published === undefined
-        ? `version ${version} of ${module} is not published`
+        ? `version ${build?.version ?? version} of ${module} is not published`
         : `version ${version} of ${module} is assigned, and version ${published.version} is published`,
   };
 }

@@ -207,7 +207,7 @@ describe('writing', () => {
       since: minute(1),
       passes: 3,
       build,
-      reason: 'version 1 of notes is not published',
+      reason: 'version 2 of notes is not published',
     });
     // A pass that cannot read anything neither counts nor takes the words back.
     expect(changed(client.pass(undefined, 4, () => outcome('d1')))).toEqual([]);
