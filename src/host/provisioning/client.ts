@@ -9,6 +9,7 @@ import { decidePass, emptyRecord, passRecord, type Decision, type PassRecord } f
 import { quietPasses, recordWithout, settlePass, type PassWrites } from '../../domain/provisioning/settle.ts';
 import type { Report } from '../../domain/report/report.ts';
 import { given } from '../../domain/words/given.ts';
+import { moduleName, type ModuleName } from '../../domain/words/names.ts';
 import type { SealingKey } from '../../sealing/box.ts';
 import type { Filling } from '../apply/site.ts';
 import { errorChain } from '../fault.ts';
@@ -19,7 +20,7 @@ import { readState, statePaths, writeState, type NodeFile } from '../state.ts';
 import { fillingsOf } from './filling.ts';
 import { outcomesOf } from './outcomes.ts';
 import { admitPrograms, type KnownPrograms } from './programs.ts';
-import { readNode } from './reads.ts';
+import { readMirrors } from './reads.ts';
 import { doubted } from './recall.ts';
 import { World } from './world.ts';
 
@@ -88,11 +89,12 @@ export class ProvisionerClient {
     if (connection === undefined) {
       const why =
         this.#node.clientJwt === undefined ? withoutAccount : 'the bus is away, and what it holds cannot be asked';
-      return { filling: () => ({ kind: 'left', why }), postponed: [], settle: async () => undefined };
+      const postponed = stillPostponed((await this.#written()) ?? emptyRecord, why);
+      return { filling: () => ({ kind: 'left', why }), postponed, settle: async () => undefined };
     }
     const world = new World(connection);
     const now = new Date().toISOString();
-    const reads = await readNode(world, this.#node.name);
+    const reads = await readMirrors(world, this.#node.name);
     // C76. The controller writes an index for every node: one that is gone takes nothing away, and is no small thing.
     if (reads.index === undefined && !world.isGone)
       this.#say.error({}, 'the bus holds no index of this node that can be read; until it does nothing is taken away');
@@ -108,9 +110,10 @@ export class ProvisionerClient {
     });
     return {
       filling: (resource) => files.get(resource.id)?.filling ?? { kind: 'unfillable', reason: 'it is not declared' },
-      postponed: decisions.flatMap((one) =>
-        one.kind === 'postpone' && one.passes > quietPasses ? [postponedIn(one)] : [],
-      ),
+      postponed: decisions.flatMap((one) => {
+        if (one.kind === 'postpone') return one.passes > quietPasses ? [postponedIn(one)] : [];
+        return one.kind === 'hold' ? stillPostponed(record, one.reason, one.module) : [];
+      }),
       settle: async (failed) => {
         // Nothing can be written any more, and what was read is less than there is.
         if (world.isGone) return world.close();
@@ -127,17 +130,22 @@ export class ProvisionerClient {
   }
 
   /**
-   * What was written, as far as it is there: a bus that was away may have come back without it. One's own record that is
-   * broken is said, and all is written anew; what was written of modules that are gone by now is then nobody's to take away.
+   * The client's own record. One that is broken is said, and all is written anew; what was written of modules that are gone by
+   * now is then nobody's to take away.
    */
-  async #known(world: World): Promise<PassRecord> {
-    const record = await readState(this.#stateDir, statePaths.provisioner, passRecord).catch((error: unknown) => {
+  #written(): Promise<PassRecord | undefined> {
+    return readState(this.#stateDir, statePaths.provisioner, passRecord).catch((error: unknown) => {
       this.#say.error(
         { error: errorChain(error) },
         'what this node wrote for the mesh is not known; it writes it anew',
       );
       return undefined;
     });
+  }
+
+  /** What was written, as far as it is there: a bus that was away may have come back without it. */
+  async #known(world: World): Promise<PassRecord> {
+    const record = await this.#written();
     const lines = this.#lines;
     if (record === undefined || this.#recalled === lines) return record ?? emptyRecord;
     const recalled = await doubted(world, record);
@@ -185,6 +193,15 @@ function postponedIn({
   reason,
 }: Extract<Decision, { kind: 'postpone' }>): NonNullable<Report['postponed']>[number] {
   return { module, since, reason, ...given('waitsFor', build?.waitsFor) };
+}
+
+/** What was postponed when it could last be asked goes on being so, until it can be asked again. */
+function stillPostponed({ modules }: PassRecord, why: string, only?: ModuleName): NonNullable<Report['postponed']> {
+  return Object.entries(modules).flatMap(([name, { postponed }]) =>
+    postponed !== undefined && postponed.passes > quietPasses && (only ?? name) === name
+      ? [{ module: moduleName.parse(name), since: postponed.since, reason: `it was postponed before, and ${why}` }]
+      : [],
+  );
 }
 
 const withoutAccount = 'this node joined before there was a provisioner; take it out of the mesh and invite it again';

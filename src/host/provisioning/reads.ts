@@ -22,7 +22,7 @@ export type NodeReads = Omit<PassReads, 'plans'> & { readonly plans: ReadonlyMap
  * Reads the index of a node and every key that it names. An index that is not there is one that could not be read: the
  * controller writes one for every node, so that its absence is the mirror's fault and retires nothing.
  */
-export async function readNode(world: World, node: NodeName): Promise<NodeReads> {
+export async function readMirrors(world: World, node: NodeName): Promise<NodeReads> {
   const index = await world.get(buckets.assignments, assignmentKeys.of({ node }), assignmentIndex);
   const plans = new Map<ModuleName, AssignmentPlan>();
   const compositions = new Map<ModuleName, Composition>();

@@ -185,6 +185,18 @@ describe('postponing', () => {
     expect(await said()).toEqual([]);
   });
 
+  test('[P10] a pass that cannot read whether it waits no more does not take the words back', async () => {
+    await mesh.say({ notes: waits(notes), ledger });
+    await running.pass(...files);
+    await running.pass();
+    const [said] = (await running.pass()).postponed ?? [];
+    expect(said).toMatchObject({ module: 'notes' });
+    await mesh.purge(buckets.assignments);
+    expect((await running.pass()).postponed).toMatchObject([
+      { module: 'notes', since: said?.since, reason: expect.stringContaining('it was postponed before') },
+    ]);
+  });
+
   test('[P9] another version than the assigned one is published: postponed, and neither is taken for the other', async () => {
     await mesh.say({ notes: { ...notes, version: '2.0.0', published: '1.0.0' } });
     expect((await running.pass(files[0])).failures).toMatchObject([
