@@ -77,7 +77,6 @@ const looks = new Set([
   'credentials.bound',
   'credentials.ends',
   'declarations.arrivals',
-  'declarations.granterEntries',
   'declarations.reportsOf',
   'declarations.sealingKeys',
   'declarations.sentTo',

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { lookOn } from '../../cli/render/look.ts';
 import { drawStatus } from '../../cli/render/status.ts';
 import type { Report } from '../../src/domain/report/report.ts';
+import { credentialRecords } from '../../src/operations/act/credential-records.ts';
 import { declarationRecords } from '../../src/operations/act/declaration-records.ts';
 import { partName, provisionName } from '../../src/domain/words/names.ts';
 import { actRecords } from '../../src/operations/act/act-records.ts';
@@ -179,7 +180,7 @@ describe('reports', () => {
       await say('alpha', { ...part, carriedPorts: [], capabilities: [], granters: [] });
     expect(await machine()).toEqual([{ is: '22' }, { is: 'wireguard' }]);
     const asked = [{ node: node('alpha'), module: module('postgres'), provision: provision('postgres-database') }];
-    expect(await declarationRecords(world.store).granterEntries(asked)).toEqual([
+    expect((await credentialRecords(world.store).ends([], asked)).entries).toEqual([
       { ...entry, provider: 'alpha', providerModule: 'postgres', provision: 'postgres-database' },
     ]);
     await say('alpha', {
@@ -193,7 +194,7 @@ describe('reports', () => {
         },
       ],
     });
-    expect(await declarationRecords(world.store).granterEntries(asked)).toEqual([]);
+    expect((await credentialRecords(world.store).ends([], asked)).entries).toEqual([]);
   });
 
   test('[M11] never reported and reported nothing are different answers', async () => {

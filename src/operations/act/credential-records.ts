@@ -1,14 +1,14 @@
 /** What acts do to credentials, each in one transaction and idempotent by the act's id (S11, A1.0). Blobs only. */
 import type { GranterFault } from '../../domain/act/waiting.ts';
 import { ownPath, pairPath, type OwnKey, type PairKey, type PairSecret } from '../../domain/credential/credential.ts';
-import type { NodeName } from '../../domain/words/names.ts';
+import type { GranterEntry } from '../../domain/report/report.ts';
+import type { ModuleName, NodeName, ProvisionName } from '../../domain/words/names.ts';
 import type { ActRow, ActRows, LockRows, NewAct } from '../ports/act-rows.ts';
 import type { GranterRow, ReportReads, ReportRow, SentReads, SentRow } from '../ports/declaration-rows.ts';
 import type { SealingKeyReads } from '../ports/node-rows.ts';
 import type { BoundReads, NewOwnSecret, NewPairGeneration, PairGeneration, SecretRows } from '../ports/secret-rows.ts';
 import { controller, type Detail, type EventRows, type NewEvent, type Reads, type Writes } from '../ports/work.ts';
 import { heldAct, startOf } from './act-records.ts';
-import type { GrantEntry, GrantsOf } from './declaration-records.ts';
 import { faultsOf } from './granter-faults.ts';
 
 type Tx = ActRows & LockRows & SecretRows & SealingKeyReads & EventRows;
@@ -23,6 +23,15 @@ export type MakePairs = (
   act: ActRow,
   sealingKeys: (nodes: readonly NodeName[]) => Promise<ReadonlyMap<NodeName, Uint8Array>>,
 ) => Promise<readonly MadePair[]>;
+
+/** A provider whose granter is asked about. */
+export type GrantsOf = { readonly node: NodeName; readonly module: ModuleName; readonly provision: ProvisionName };
+/** A granter's word about one login, with whose word it is. */
+export type GrantEntry = GranterEntry & {
+  readonly provider: NodeName;
+  readonly providerModule: ModuleName;
+  readonly provision: ProvisionName;
+};
 
 /** Both ends of credentials, at one moment. */
 export type Ends = {

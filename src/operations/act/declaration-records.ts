@@ -1,8 +1,7 @@
 /** What acts compose from, what was sent, and what came back: each function one transaction or one snapshot. */
 import { arrivalOf, type Arrival } from '../../domain/act/waiting.ts';
-import type { GranterEntry } from '../../domain/report/report.ts';
 import type { Inventory } from '../../domain/resolution/inventory.ts';
-import type { ModuleName, NodeName, ProvisionName } from '../../domain/words/names.ts';
+import type { NodeName } from '../../domain/words/names.ts';
 import type {
   InventoryReads,
   LastSent,
@@ -20,12 +19,6 @@ export type Snapshot = {
   readonly inventory: Inventory;
   /** What each node was last sent. */
   readonly sent: ReadonlyMap<NodeName, LastSent>;
-};
-export type GrantsOf = { readonly node: NodeName; readonly module: ModuleName; readonly provision: ProvisionName };
-export type GrantEntry = GranterEntry & {
-  readonly provider: NodeName;
-  readonly providerModule: ModuleName;
-  readonly provision: ProvisionName;
 };
 
 type View = InventoryReads & SentReads & ReportReads & SealingKeyReads;
@@ -57,23 +50,6 @@ export function declarationRecords(store: Reads<View> & ReadsNumbered<View> & Wr
         return new Map(nodes.map((node) => [node, arrivalOf(rows.get(node), rows.get(node)?.reported)]));
       }),
 
-    /** What the granters of these providers last said of each credential. */
-    granterEntries: (providers: readonly GrantsOf[]): Promise<readonly GrantEntry[]> =>
-      store.read(async (view) => {
-        const asked = new Set(providers.map(grantsKey));
-        const rows = await view.granterRows([...new Set(providers.map(({ node }) => node))]);
-        return rows
-          .filter((row) => asked.has(grantsKey(row)))
-          .flatMap((row) =>
-            row.status.entries.map((entry) => ({
-              ...entry,
-              provider: row.node,
-              providerModule: row.module,
-              provision: row.provision,
-            })),
-          );
-      }),
-
     /** The sealing keys of those of these nodes, or of all, that have one: that is, that have joined. */
     sealingKeys: (nodes?: readonly NodeName[]): Promise<ReadonlyMap<NodeName, Uint8Array>> =>
       store.read((view) => view.sealingKeys(nodes)),
@@ -98,4 +74,3 @@ function recordAll(store: Writes<SentRows & EventRows>, sent: readonly NewSent[]
 
 const byNode = <Row extends { readonly node: NodeName }>(rows: readonly Row[]): ReadonlyMap<NodeName, Row> =>
   new Map(rows.map((row) => [row.node, row]));
-const grantsKey = ({ node, module, provision }: GrantsOf): string => `${node}/${module}/${provision}`;
