@@ -46,7 +46,10 @@ export async function withController<T>(context: Context, use: (controller: Cont
 async function otherVersion({ postgres }: Foundation, fault: unknown): Promise<Stopped | undefined> {
   if (!isOfTheStore(fault)) return undefined;
   const { versionsApart } = await import('../src/store/migrate.ts');
-  const { newer, missing } = await versionsApart(postgres);
+  // Where that cannot be asked either, what happened first is what is said.
+  const apart = await versionsApart(postgres).catch(() => undefined);
+  if (apart === undefined) return undefined;
+  const { newer, missing } = apart;
   if (newer.length > 0)
     return new Stopped(
       problem('other-version', {
