@@ -19,6 +19,7 @@ import {
   getOwnSubject,
   getSubject,
   inboxPrefix,
+  programInbox,
   lastDeclarationSubject,
   putSubject,
   readBucketSubject,
@@ -210,7 +211,7 @@ export function programAccount(
     publish,
     subscribe: [changedSubject(by.node)],
     answers: false,
-    inbox: inboxPrefix(program.replaceAll('.', '_')),
+    inbox: programInbox(program),
   };
 }
 

@@ -109,6 +109,10 @@ export function readBucketSubject(bucket: string): string {
 export function inboxPrefix(name: string): string {
   return `_INBOX_${name}`;
 }
+/** A provider's program, by its name `<node>.<module>`: an inbox's prefix holds no dot. */
+export function programInbox(program: string): string {
+  return inboxPrefix(program.replaceAll('.', '_'));
+}
 /** A node's client has another inbox than its host. */
 export function clientInbox(node: NodeName): string {
   return inboxPrefix(`${node}_client`);

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { BusCredential } from '../bus/connection.ts';
 import { Seed } from '../bus/seed.ts';
-import { inboxPrefix } from '../bus/subjects.ts';
+import { programInbox } from '../bus/subjects.ts';
 import { programAccess, programAccountFile, programSeedFile } from '../domain/declaration/beside-grants.ts';
 import type { ModuleName } from '../domain/words/names.ts';
 import { readPrivateFile } from '../sealing/key-files.ts';
@@ -32,7 +32,7 @@ export async function readAccess(folder: string): Promise<Access> {
   const { node, module, servers, userKey, userJwt } = accessIn(await readFile(file, 'utf8'), file);
   const seed = (await readPrivateFile(path.join(folder, programSeedFile))).reveal((text) => new Seed('user', text));
   if (seed.publicKey !== userKey) throw new Error(`${file} is of another key than the one beside it`);
-  const inbox = inboxPrefix(`${node}_${module}`);
+  const inbox = programInbox(`${node}.${module}`);
   return { module, name: `program ${node}.${module}`, servers, credential: { jwt: userJwt, seed, inbox } };
 }
 

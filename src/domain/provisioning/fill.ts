@@ -12,6 +12,7 @@
  *
  * As text a list of texts is its lines, and anything else that is no text is JSON.
  */
+import type { FileFormat } from '../declaration/declaration.ts';
 import { assertNever } from '../words/invariant.ts';
 import { fillEnv } from './fill-env.ts';
 import { fillIni } from './fill-ini.ts';
@@ -29,7 +30,6 @@ import {
   type Template,
 } from './template.ts';
 
-export type FileFormat = 'json' | 'yaml' | 'env' | 'ini' | 'raw';
 /** What a placeholder stands for: any JSON value, or why there is none (P12). */
 export type Value =
   { readonly kind: 'value'; readonly value: unknown } | { readonly kind: 'missing'; readonly reason: string };

@@ -8,7 +8,8 @@ import fc from 'fast-check';
 import { parse as parseYaml } from 'yaml';
 import { z } from 'zod';
 import { readTemplates } from '../../../src/domain/manifest/parse-manifest.ts';
-import { fillText, percentEncoded, type FileFormat, type Value } from '../../../src/domain/provisioning/fill.ts';
+import type { FileFormat } from '../../../src/domain/declaration/declaration.ts';
+import { fillText, percentEncoded, type Value } from '../../../src/domain/provisioning/fill.ts';
 import { manifestOf } from '../manifest/manifest.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'fill-'));
