@@ -195,7 +195,7 @@ async function rotatePasswordForm(
   const attempts = await load.stop();
   const { failed, windowMs } = tally(attempts);
   say(
-    `Window as the mesh saw it: ${result.windowMs} ms; as a login saw it: ${windowMs} ms, ${failed} of ${attempts.length} failed.`,
+    `Window as the mesh saw it: at most ${result.windowMs} ms; as a login saw it: ${windowMs} ms, ${failed} of ${attempts.length} failed.`,
   );
   return { windowMs: result.windowMs, failedLogins: failed, attempts: attempts.length };
 }

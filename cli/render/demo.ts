@@ -15,7 +15,7 @@ export function drawDemo(body: Summary, look: Look): string {
     ['sessions broken off', String(rotation.brokenSessions)],
     [
       'password form',
-      `a window of ${passwordForm.windowMs} ms, ${passwordForm.failedLogins} of ${passwordForm.attempts} logins failed in it`,
+      `a window of at most ${passwordForm.windowMs} ms, ${passwordForm.failedLogins} of ${passwordForm.attempts} logins failed in it`,
     ],
     [
       'host killed',

@@ -70,7 +70,7 @@ export function drawRotated(of: Rotated, look: Look): string {
       ? [`${count(of.overlapping, 'credential')} with overlap: old and new both worked until the new one was used`]
       : []),
     ...(abrupt > 0
-      ? [`${count(abrupt, 'credential')} without overlap: one end alone had the new one for ${of.windowMs} ms`]
+      ? [`${count(abrupt, 'credential')} without overlap: one end alone had the new one for at most ${of.windowMs} ms`]
       : []),
     ...(of.sessionsEnded > 0 ? [`${count(of.sessionsEnded, 'open session')} of the old login ended`] : []),
     ...of.cutOff.map((path) => paint.yellow(`cut off without having been seen with the new one: ${path}`)),

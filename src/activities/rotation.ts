@@ -305,13 +305,17 @@ export function createRotationActivities(ports: RotationPorts) {
 
     /** (7) Unlocks and says how it went. */
     async closeRotation(act: string): Promise<RotationResult> {
-      const notes = await notesOf(act);
+      const row = await acts.read(act);
+      const notes = rotationNotes.parse(row?.detail ?? {});
       const windows = notes.pairs
         .filter((pair) => !pair.overlaps)
         .flatMap(({ key }) => {
           const [heldAt, grantedAt] = [notes.heldAt[pairPath(key)], notes.grantedAt[pairPath(key)]];
           // An end that never got it was not waited for: its consumer was unassigned meanwhile.
-          return heldAt === undefined || grantedAt === undefined ? [] : [Math.abs(heldAt - grantedAt)];
+          if (heldAt === undefined || grantedAt === undefined) return [];
+          // One look may see both ends with it, and then their difference is nothing: from the commit on either may have had it alone.
+          const last = Math.max(heldAt, grantedAt);
+          return [last - Math.min(heldAt, grantedAt, row?.committedAt?.getTime() ?? last)];
         });
       const result: RotationResult = {
         act,

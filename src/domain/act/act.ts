@@ -31,7 +31,7 @@ export type RotationResult = {
   readonly credentials: number;
   /** How many of them had an overlap: old and new both worked until the consumer was seen with the new one. */
   readonly overlapping: number;
-  /** Without overlap: the longest time, ms, in which only one end had the new credential. 0 when all overlapped. */
+  /** Without overlap: for how long at most, ms, only one end had the new credential, by the controller's clock. 0 when all overlapped. */
   readonly windowMs: number;
   /** Sessions that were ended because they outlived the grace (S11). */
   readonly sessionsEnded: number;
