@@ -6,6 +6,7 @@ import { randomBytes, randomInt } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:net';
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 
 import type { Refusal } from '../domain/refusal/refusal.ts';
@@ -102,12 +103,18 @@ export async function freePorts(
   }
 }
 
-/** Undefined when the port is free; else the refusal of `program`, which was to listen there. */
+/** A program that was just ended may have its port a moment longer than its pid: its threads or children are still going. */
+const lastHoldersMs = 1000;
+
+/** Undefined when the port is free, or becomes free within a second; else the refusal of `program`, which was to listen there. */
 export async function refuseTaken(program: string, address: string, asked: number): Promise<Refusal | undefined> {
-  const server = await listen(address, asked);
-  if (server !== undefined) {
-    await new Promise((resolve) => server.close(resolve));
-    return undefined;
+  for (const deadline = performance.now() + lastHoldersMs; ; await pause(50)) {
+    const server = await listen(address, asked);
+    if (server !== undefined) {
+      await new Promise((resolve) => server.close(resolve));
+      return undefined;
+    }
+    if (performance.now() >= deadline) break;
   }
   return {
     kind: 'port-taken',
