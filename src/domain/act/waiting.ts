@@ -1,6 +1,6 @@
 /** What an act still waits for, in words: pure judgements over rows, so that text, status and workflow agree (A1.4, D23). */
 import type { PairKey } from '../credential/credential.ts';
-import type { GranterEntry, Outcome } from '../report/report.ts';
+import type { GranterEntry, Outcome, Report } from '../report/report.ts';
 import type { NodeName, ProvisionName } from '../words/names.ts';
 
 /** current and applied is the only good answer; everything else is waited for or is a failure (D23). */
@@ -31,6 +31,39 @@ export function arrivalOf(
     case 'idle':
       return 'waiting';
   }
+}
+
+/** How much of a node's own words is said where an act tells what it waits for; `mesh status` has them whole. */
+const wordsAtMost = 300;
+
+/**
+ * What a node is waited for, in words; undefined once it has applied what it was last sent. A node that has everything but a
+ * value that is still to come says which file waits, for which placeholder and why (P12): that, and not the node, is what a
+ * person can do something about.
+ */
+export function waitsForNode(
+  node: NodeName,
+  sent: Parameters<typeof arrivalOf>[0],
+  reported: (Pick<Report, 'digest' | 'number' | 'outcome'> & { readonly failures: Failures }) | undefined,
+): string | undefined {
+  const waits = reported !== undefined && isWaiting(reported.failures);
+  const arrival = arrivalOf(sent, reported && { ...reported, ...(waits ? { waits } : {}) });
+  if (arrival === 'applied') return undefined;
+  if (arrival !== 'waiting') return `${node} to apply it: its last report says ${arrival}`;
+  const isAnswer = sent !== undefined && reported?.digest === sent.digest && reported.number === sent.number;
+  const [first, ...more] = reported?.failures ?? [];
+  if (!isAnswer || first === undefined) return `${node} to report what it was sent`;
+  const { resource, error } = first;
+  const said = error.length > wordsAtMost ? `${error.slice(0, wordsAtMost)}…` : error;
+  const rest = more.length === 0 ? '' : ` (and ${more.length} more that wait there)`;
+  return `${node} to have what ${resource} is filled with: ${said}${rest}`;
+}
+
+type Failures = readonly Pick<Report['failures'][number], 'resource' | 'error' | 'waits'>[];
+
+/** Whether a report fails for nothing but values that are still to come. */
+function isWaiting(failures: Failures): boolean {
+  return failures.length > 0 && failures.every(({ waits }) => waits === true);
 }
 
 export type Granted = { readonly key: PairKey; readonly generation: number };

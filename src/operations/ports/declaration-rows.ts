@@ -42,7 +42,11 @@ export type ReportRow = {
   readonly number?: number;
   readonly declared: number;
   readonly applied: number;
-  readonly failures: readonly { readonly resource: string; readonly error: string }[];
+  readonly failures: readonly {
+    readonly resource: string;
+    readonly error: string;
+    readonly waits?: true | undefined;
+  }[];
   readonly refusal?: { readonly kind: string; readonly detail: string };
   readonly drift: readonly string[];
   readonly kept: readonly string[];
