@@ -2,11 +2,17 @@
 import type { ActStatus, NodeStatus, Status } from '../../src/operations/plan/status.ts';
 import type { Look } from './look.ts';
 import { rfc3339 } from './time.ts';
+import { ungrantedText } from './ungranted.ts';
 
 /** `at`: when it was seen. Lines about nodes, then about acts; a drift that was put right is a line of its own. */
 export function drawStatusChanges(before: Status, now: Status, look: Look): string {
   const at = look.paint.dim(rfc3339(look.nowMs));
-  return [...nodeLines(before, now, look), ...actLines(before, now), ...unreadableLines(before, now)]
+  return [
+    ...nodeLines(before, now, look),
+    ...actLines(before, now),
+    ...grantLines(before, now),
+    ...unreadableLines(before, now),
+  ]
     .map((line) => `${at}  ${line}`)
     .join('\n');
 }
@@ -79,6 +85,18 @@ function actLines(before: Status, now: Status): readonly string[] {
 function actText({ act, summary, stage, waitsFor }: ActStatus): string {
   const waits = waitsFor.length === 0 ? '' : `, waits for ${waitsFor.join(' and ')}`;
   return `${summary} (${act}) is ${stage}${waits}`;
+}
+
+/** What cannot be granted since, or for another reason than before; and what was made good. */
+function grantLines({ ungranted: before }: Status, { ungranted: now }: Status): readonly string[] {
+  const said = (of: Status['ungranted']) => new Map(of.map((one) => [ungrantedText(one), one]));
+  const [was, is] = [said(before), said(now)];
+  return [
+    ...[...is].flatMap(([text, one]) =>
+      was.get(text)?.reason === one.reason ? [] : [[`${text}: ${one.reason}`, ...one.next].join(' → ')],
+    ),
+    ...[...was.keys()].flatMap((text) => (is.has(text) ? [] : [`no more: ${text}`])),
+  ];
 }
 
 function unreadableLines({ unreadable: before }: Status, { unreadable: now }: Status): readonly string[] {

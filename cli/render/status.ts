@@ -4,10 +4,11 @@ import { nextLines } from './problem.ts';
 import { wordOf } from './status-changes.ts';
 import { count, indent, table, type Cell } from './table.ts';
 import { time } from './time.ts';
+import { ungrantedLines } from './ungranted.ts';
 
 /** `mesh status` (D21): what is broken first, and every node with its three facts (D23). */
 export function drawStatus(status: Status & { readonly temporalUi: string }, look: Look): string {
-  const { nodes, acts, unreadable } = status;
+  const { nodes, acts, ungranted, unreadable } = status;
   if (nodes.length === 0) return ['There are no nodes yet.', ...nextLines(['mesh node invite NAME'], look)].join('\n');
   const { paint } = look;
   const troubles = nodes.flatMap((node) => troubleOf(node, look));
@@ -18,6 +19,9 @@ export function drawStatus(status: Status & { readonly temporalUi: string }, loo
       look,
     ),
     ...(troubles.length === 0 ? [] : [troubles.join('\n')]),
+    ...(ungranted.length === 0
+      ? []
+      : [`${paint.bold('not granted')}\n${indent(ungranted.flatMap((one) => ungrantedLines(one, look)).join('\n'))}`]),
     ...(acts.length === 0
       ? []
       : [`${paint.bold('running acts')}\n${indent(acts.map((act) => actLine(act, look)).join('\n'))}`]),

@@ -114,6 +114,7 @@ export const shapes: Readonly<Record<string, z.ZodType>> = {
 export const statusShape = whole('mesh.status', {
   nodes: z.array(nodeStatus),
   acts: z.array(z.looseObject({ act: z.string(), waitsFor: texts })),
+  ungranted: z.array(z.unknown()).length(0),
   unreadable: z.strictObject({ count: z.int(), subjects: texts }),
   needsAttention: z.boolean(),
   temporalUi: z.url(),

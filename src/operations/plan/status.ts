@@ -5,6 +5,7 @@ import type { ActRow, ActRows } from '../ports/act-rows.ts';
 import type { SentRow, UnreadableReads } from '../ports/declaration-rows.ts';
 import type { Reads } from '../ports/work.ts';
 import { judgeNodes, type Hash, type JudgedNode, type StandingReads } from './judge-nodes.ts';
+import { ungranted, type Ungranted, type UngrantedReads } from './ungranted.ts';
 
 /** What stands first in `status` (D21): what is broken, what does not answer, what is out of date, and then the rest. */
 export type Concern = 'broken' | 'not answering' | 'out of date' | 'well';
@@ -71,13 +72,15 @@ export type ActStatus = {
 export type Status = {
   readonly nodes: readonly NodeStatus[];
   readonly acts: readonly ActStatus[];
+  /** Logins that do not exist although all was applied: what granters say that they cannot do (S8, C34). */
+  readonly ungranted: readonly Ungranted[];
   /** Messages that nobody could read, kept aside (U17). */
   readonly unreadable: { readonly count: number; readonly subjects: readonly string[] };
   /** Something here is for a person to look at. */
   readonly needsAttention: boolean;
 };
 
-export type StatusReads = StandingReads & Pick<ActRows, 'actRows'> & UnreadableReads;
+export type StatusReads = StandingReads & Pick<ActRows, 'actRows'> & UnreadableReads & UngrantedReads;
 
 /**
  * What is so, in one snapshot; text and JSON are both made of this value (D21). No `null` in it anywhere (D22). `now`: ms, the
@@ -88,13 +91,16 @@ export function status(store: Reads<StatusReads>, hash: Hash, now: number): Prom
     const nodes = (await judgeNodes(view, hash)).map((one) => nodeStatus(one, now));
     const acts = (await view.actRows({ limit: 100, openOnly: true })).map(actStatus);
     const unreadable = await view.unreadableCount();
+    const notGranted = await ungranted(view);
     return {
       nodes: order.flatMap((concern) => nodes.filter((node) => node.concern === concern)),
       acts,
+      ungranted: notGranted,
       unreadable,
       needsAttention:
         nodes.some(({ concern }) => concern !== 'well') ||
         acts.some((act) => act.failing !== undefined) ||
+        notGranted.length > 0 ||
         unreadable.count > 0,
     };
   });

@@ -9,6 +9,7 @@ import type { Inventory, PortRow } from '../../domain/resolution/inventory.ts';
 import { walk } from '../../domain/resolution/walk.ts';
 import type { NodeName, Placed } from '../../domain/words/names.ts';
 import type { JudgedNode } from '../plan/judge-nodes.ts';
+import { rotating } from '../plan/ungranted.ts';
 import type { GranterRow } from '../ports/declaration-rows.ts';
 import type { PairSecretRow } from '../ports/secret-rows.ts';
 import type { EventRow } from '../ports/work.ts';
@@ -134,7 +135,9 @@ export function credentialLinks({ pairs, granters }: Facts, key: PairKey): reado
       fails(
         'granter',
         `${key.providerNode} says it is ${entry.state}${entry.fault === undefined ? '' : `: ${entry.fault}`}`,
-        'mesh status',
+        // Where it is the value that is refused, only another one helps (C34).
+        ...(entry.valueRefused === true && current.origin === 'made' ? [rotating(key)] : []),
+        'mesh status --watch',
       ),
     ];
   return [
