@@ -3,7 +3,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { lookOn } from '../../cli/render/look.ts';
 import { drawStatusChanges } from '../../cli/render/status-changes.ts';
 import { drawStatus } from '../../cli/render/status.ts';
-import type { GranterEntry, GranterStatus } from '../../src/domain/report/report.ts';
+import { granterStatus, type GranterEntry, type GranterStatus } from '../../src/domain/report/report.ts';
 import { assign } from '../../src/operations/intent/assign.ts';
 import { unassign } from '../../src/operations/intent/unassign.ts';
 import { status } from '../../src/operations/plan/status.ts';
@@ -27,16 +27,18 @@ const drawn = async () => drawStatus({ ...(await see()), temporalUi: 'http://x' 
 
 let sequence = 1;
 /** What the granter on alpha says now. */
-async function granterSays(entry: Partial<GranterEntry>, more: Partial<GranterStatus> = {}): Promise<void> {
+async function granterSays(said: Partial<GranterEntry>, more: Partial<GranterStatus> = {}): Promise<void> {
   sequence += 1;
-  const entries = [{ node: 'beta', module: 'notes', generation: 1, login: 'x', seen: 0, sessionsEnded: 0, ...entry }];
-  const said = { schema: 'mesh.granter-status', version: 1, provision: 'postgres-database', entries, ...more };
-  const granters = [{ module: 'postgres', status: said }];
-  await recordReport(
-    world.store,
-    aReport('alpha', { sequence, ...JSON.parse(JSON.stringify({ granters })) }),
-    Date.now(),
-  );
+  const [beta, notes] = [node('beta'), module('notes')];
+  const status = granterStatus.parse({
+    schema: 'mesh.granter-status',
+    version: 1,
+    provision: 'postgres-database',
+    entries: [{ node: beta, module: notes, generation: 1, login: 'x', seen: 0, sessionsEnded: 0, ...said }],
+    ...more,
+  });
+  const granters = [{ module: module('postgres'), status }];
+  await recordReport(world.store, aReport('alpha', { sequence, granters }), Date.now());
 }
 
 beforeEach(async () => {
