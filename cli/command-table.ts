@@ -34,6 +34,7 @@ import { provisionerNeeds } from './commands/provisioner/needs.ts';
 import { provisionerRegistry } from './commands/provisioner/registry.ts';
 import { providePostgresCommand } from './commands/provide/postgres.ts';
 import { push } from './commands/push.ts';
+import { secretAccept } from './commands/secret/accept.ts';
 import { secretList } from './commands/secret/list.ts';
 import { secretRotate } from './commands/secret/rotate.ts';
 import { servePostgresCommand } from './commands/serve/postgres.ts';
@@ -89,6 +90,7 @@ export const commandTable: readonly CommandDefinition[] = [
   actCancel,
   secretList,
   secretRotate,
+  secretAccept,
   configShow,
   completion,
   workController,

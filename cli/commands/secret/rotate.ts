@@ -27,6 +27,12 @@ export const secretRotate: CommandDefinition = {
     { name: 'all', says: 'every credential that --provider grants of --provision' },
     { name: 'provider', value: 'NODE', says: 'with --all: the node that grants them' },
     {
+      name: 'except',
+      value: 'SECRET',
+      many: true,
+      says: 'but not this one, as secret list names it; may be given several times',
+    },
+    {
       name: 'limit',
       value: 'DURATION',
       kind: 'duration',
@@ -37,6 +43,7 @@ export const secretRotate: CommandDefinition = {
   examples: [
     'mesh secret rotate beta/notes',
     'mesh secret rotate --all --provider alpha --provision postgres-database',
+    'mesh secret rotate --all --provider alpha --provision postgres-database --except alpha/postgres-database/beta/notes',
   ],
   async run(given, context) {
     const { withController } = await import('../../controller.ts');
@@ -101,11 +108,16 @@ function checkForm(given: Given): void {
 async function selectionOf(given: Given, { store }: Controller): Promise<RotationSelection | Refusal> {
   const { asLocal, asNode, asPlaced, asProvision } = await import('../../names.ts');
   const { pairKey } = await import('../../../src/domain/credential/credential.ts');
+  const { allBut } = await import('../../../src/domain/credential/select-for-rotation.ts');
+  const { isRefusal } = await import('../../../src/domain/refusal/refusal.ts');
   const { listSecrets } = await import('../../../src/operations/secret/list-secrets.ts');
   const provisionText = given.maybe('provision');
   const provision = provisionText === undefined ? undefined : asProvision(provisionText);
+  const except = given.many('except');
   if (given.flag('all')) {
-    return { of: 'provider', node: asNode(given.text('provider')), provision: asProvision(given.text('provision')) };
+    const node = asNode(given.text('provider'));
+    const but = except.length === 0 ? {} : { except: [...new Set(except)].toSorted() };
+    return { of: 'provider', node, provision: asProvision(given.text('provision')), ...but };
   }
   const localText = given.maybe('local');
   const local = localText === undefined ? undefined : asLocal(localText);
@@ -117,18 +129,23 @@ async function selectionOf(given: Given, { store }: Controller): Promise<Rotatio
     (provision === undefined || one.provision === provision) &&
     (local === undefined || one.consumer.local === local)
       ? [
-          pairKey.parse({
-            provision: one.provision,
-            providerNode: one.provider.node,
-            providerModule: one.provider.module,
-            consumerNode: one.consumer.node,
-            consumerModule: one.consumer.module,
-            ...(one.consumer.local === undefined ? {} : { local: one.consumer.local }),
-          }),
+          {
+            key: pairKey.parse({
+              provision: one.provision,
+              providerNode: one.provider.node,
+              providerModule: one.provider.module,
+              consumerNode: one.consumer.node,
+              consumerModule: one.consumer.module,
+              ...(one.consumer.local === undefined ? {} : { local: one.consumer.local }),
+            }),
+          },
         ]
       : [],
   );
-  if (pairs.length > 0) return { of: 'pairs', pairs };
+  if (pairs.length > 0) {
+    const left = allBut(pairs, except);
+    return isRefusal(left) ? left : { of: 'pairs', pairs: left.map(({ key }) => key) };
+  }
   return {
     kind: 'unknown-credential',
     what: `${consumer.node}/${consumer.module} has no credential${provision === undefined ? '' : ` for ${provision}`}${local === undefined ? '' : ` called ${local}`}`,

@@ -10,10 +10,18 @@ import { nodeName, provisionName, type NodeName, type ProvisionName } from '../w
 export const controllerQueue = 'controller';
 export const meshNamespace = 'mesh';
 
-/** What a rotation is asked for: some credentials by key, or every one that a provider's node grants of a provision (A1.0). */
+/**
+ * What a rotation is asked for: some credentials by key, or every one that a provider's node grants of a provision (A1.0) but for
+ * those that are named by their paths.
+ */
 export const rotationSelection = z.discriminatedUnion('of', [
   z.strictObject({ of: z.literal('pairs'), pairs: z.array(pairKey).min(1).max(64) }),
-  z.strictObject({ of: z.literal('provider'), node: nodeName, provision: provisionName }),
+  z.strictObject({
+    of: z.literal('provider'),
+    node: nodeName,
+    provision: provisionName,
+    except: z.array(z.string()).min(1).max(64).exactOptional(),
+  }),
 ]);
 export type RotationSelection = z.infer<typeof rotationSelection>;
 
@@ -86,7 +94,12 @@ export type RemovalResult = {
 
 /** A1: one workflow id per thing rotated, so that two acts over the same one are impossible. */
 export function rotationId(selection: RotationSelection, hash: (text: string) => string): string {
-  if (selection.of === 'provider') return `rotate/${selection.node}/${selection.provision}`;
+  if (selection.of === 'provider') {
+    const { node, provision, except } = selection;
+    const all = `rotate/${node}/${provision}`;
+    // One part more than that has, and one less than a credential's path.
+    return except === undefined ? all : `${all}/except-${hash(except.toSorted().join('\n')).slice(0, 32)}`;
+  }
   const [only, second] = selection.pairs;
   if (only !== undefined && second === undefined) return `rotate/${pairPath(only)}`;
   return `rotate/selection/${hash(selection.pairs.map(pairPath).toSorted().join('\n')).slice(0, 32)}`;
@@ -110,8 +123,11 @@ const consumerOf = (key: PairKey): string =>
 
 /** A12: what a rotation is called where people see it. */
 export function rotationSummary(selection: RotationSelection): string {
-  if (selection.of === 'provider')
-    return `Rotate every ${selection.provision} credential that ${selection.node} grants`;
+  if (selection.of === 'provider') {
+    const { node, provision, except } = selection;
+    const but = except === undefined ? '' : ` but ${except.length === 1 ? except.join('') : except.length}`;
+    return `Rotate every ${provision} credential that ${node} grants${but}`;
+  }
   const [only, second] = selection.pairs;
   if (only !== undefined && second === undefined) return `Rotate ${only.provision} for ${consumerOf(only)}`;
   return `Rotate ${selection.pairs.length} credentials: ${selection.pairs.slice(0, 3).map(consumerOf).join(', ')}${selection.pairs.length > 3 ? ', …' : ''}`;

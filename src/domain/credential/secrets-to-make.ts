@@ -3,6 +3,7 @@ import { indexOf, type InventoryIndex } from '../resolution/inventory-index.ts';
 import type { Inventory } from '../resolution/inventory.ts';
 import type { Hold, Need, Resolution } from '../resolution/resolve.ts';
 import type { NodeName } from '../words/names.ts';
+import { acceptingOf } from './accepting.ts';
 import { ownPath, pairPath, type OwnKey, type OwnSecret, type PairKey, type PairSecret } from './credential.ts';
 import type { CredentialForm } from './overlaps.ts';
 
@@ -69,7 +70,11 @@ export function pairToMake(
   if (why === undefined) return undefined;
   const path = pairPath(key);
   if (current?.origin === 'accepted')
-    return accepted(path, why === 'consumer-key-changed' ? key.consumerNode : key.providerNode);
+    return acceptedOne(
+      { kind: 'pair', key },
+      path,
+      why === 'consumer-key-changed' ? key.consumerNode : key.providerNode,
+    );
   const keyless = [key.consumerNode, key.providerNode].filter(
     (node) => index.nodes.get(node)?.sealingFingerprint === undefined,
   );
@@ -88,22 +93,23 @@ function pairReason(index: InventoryIndex, key: PairKey, current: PairSecret | u
 }
 
 /** Undefined: it is there and its node can open it. */
-export function ownToMake(index: InventoryIndex, { key }: Hold): SecretNeed | Refusal | undefined {
+export function ownToMake(index: InventoryIndex, { key }: Pick<Hold, 'key'>): SecretNeed | Refusal | undefined {
   const own: OwnSecret | undefined = index.own(key);
   const fingerprint = index.nodes.get(key.node)?.sealingFingerprint;
   if (own !== undefined && own.node.fingerprint === fingerprint) return undefined;
   const path = ownPath(key);
-  if (own?.origin === 'accepted') return accepted(path, key.node);
+  if (own?.origin === 'accepted') return acceptedOne({ kind: 'own', key }, path, key.node);
   if (fingerprint === undefined) return withoutKey(path, [key.node]);
   return { kind: 'own', key, path, why: own === undefined ? 'missing' : 'node-key-changed' };
 }
 
-function accepted(path: string, node: NodeName): Refusal {
+/** S13. `node`: which of its ends cannot open it any more. */
+function acceptedOne(secret: Parameters<typeof acceptingOf>[0], path: string, node: NodeName): Refusal {
   return {
     kind: 'secret-accepted',
     what: `${path} was handed over by a person and is sealed to a key that ${node} no longer has`,
-    why: 'the mesh never held its value, so it cannot seal it again',
-    next: [`mesh secret accept ${path}`],
+    why: 'the mesh never held its value, so it can neither seal it again nor make another in its place',
+    next: [acceptingOf(secret)],
     facts: { credential: path, node },
   };
 }

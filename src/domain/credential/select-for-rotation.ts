@@ -3,6 +3,7 @@ import type { Refusal } from '../refusal/refusal.ts';
 import type { Inventory } from '../resolution/inventory.ts';
 import type { Need, Resolution } from '../resolution/resolve.ts';
 import type { NodeName } from '../words/names.ts';
+import { acceptingOf } from './accepting.ts';
 import { pairPath, type PairKey, type PairSecret } from './credential.ts';
 import { overlaps } from './overlaps.ts';
 
@@ -39,7 +40,7 @@ export function selectForRotation(of: {
       first.key.consumerNode,
     );
   const accepted = chosen.filter((need) => secrets.get(pairPath(need.key))?.origin === 'accepted');
-  if (accepted.length > 0) return acceptedOnes(accepted.map((need) => pairPath(need.key)));
+  if (accepted.length > 0) return acceptedOnes(of.selection, chosen, accepted);
   const unresolved = unresolvableOf(chosen, of.resolution);
   if (unresolved !== undefined) return unresolved;
   return chosen.map((need) => selected(need, secrets)).toSorted((a, b) => (pairPath(a.key) < pairPath(b.key) ? -1 : 1));
@@ -54,7 +55,7 @@ function chosenNeeds(selection: RotationSelection, needs: ReadonlyMap<string, Ne
     const granted = [...needs.values()].filter(
       ({ key }) => key.providerNode === selection.node && key.provision === selection.provision,
     );
-    if (granted.length > 0) return granted;
+    if (granted.length > 0) return allBut(granted, selection.except ?? []);
     return {
       kind: 'nothing-to-do',
       what: `${selection.node} grants no ${selection.provision} to anybody`,
@@ -85,14 +86,58 @@ function notMadeYet(paths: readonly string[], node: NodeName): Refusal {
   };
 }
 
-function acceptedOnes(paths: readonly string[]): Refusal {
+/**
+ * Those that are left when some are left out by their paths. Refusals: `unknown-credential` for a path that is none of them (what
+ * was misspelt was to be left alone, and would be rotated), `nothing-to-do`.
+ */
+export function allBut<One extends { readonly key: PairKey }>(
+  these: readonly One[],
+  except: readonly string[],
+): readonly One[] | Refusal {
+  const paths = new Set(these.map(({ key }) => pairPath(key)));
+  const strange = except.filter((path) => !paths.has(path));
+  if (strange.length > 0) {
+    return {
+      kind: 'unknown-credential',
+      what: `${strange.join(', ')} is none of those that would be rotated`,
+      why: `left out is what is named as mesh secret list does: ${[...paths].join(', ')}`,
+      next: ['mesh secret list'],
+      facts: { credentials: strange },
+    };
+  }
+  const left = these.filter(({ key }) => !except.includes(pairPath(key)));
+  if (left.length > 0) return left;
+  return {
+    kind: 'nothing-to-do',
+    what: `nothing is left to rotate without ${except.join(', ')}`,
+    why: 'a rotation is of credentials that somebody holds',
+    next: ['mesh secret list'],
+  };
+}
+
+/** S13. One of many keeps all of them from being rotated: what is left out is for the person to say. */
+function acceptedOnes(selection: RotationSelection, chosen: readonly Need[], accepted: readonly Need[]): Refusal {
+  const paths = accepted.map(({ key }) => pairPath(key));
+  const isMany = chosen.length > accepted.length;
+  const them = paths.length === 1 ? 'it' : 'them';
   return {
     kind: 'secret-accepted',
-    what: `${paths.join(', ')} was handed over by a person`,
-    why: 'the mesh never held its value, so it cannot make the next one; accepting a new value is the rotation',
-    next: ['leave it out of the selection'],
+    what: `${paths.join(', ')} ${paths.length === 1 ? 'was' : 'were'} handed over by a person`,
+    why: `the mesh never held the value, so it makes no other in its place: handing another over is what rotates ${them}${isMany ? `, and the rest is rotated without ${them}` : ''}`,
+    next: [
+      ...(isMany ? [`${rotating(selection, chosen)} ${paths.map((path) => `--except ${path}`).join(' ')}`] : []),
+      ...accepted.map(({ key }) => acceptingOf({ kind: 'pair', key })),
+    ],
     facts: { credentials: paths },
   };
+}
+
+/** The command that asked for this selection, as far as it is known. */
+function rotating(selection: RotationSelection, [first]: readonly Need[]): string {
+  if (selection.of === 'pairs') return `mesh secret rotate ${first?.key.consumerNode}/${first?.key.consumerModule}`;
+  const { node, provision, except = [] } = selection;
+  const options = except.map((path) => ` --except ${path}`).join('');
+  return `mesh secret rotate --all --provider ${node} --provision ${provision}${options}`;
 }
 
 function unresolvableOf(chosen: readonly Need[], resolution: Resolution): Refusal | undefined {

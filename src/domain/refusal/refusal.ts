@@ -59,6 +59,8 @@ export const refusalKinds = {
   'secret-cannot-be-made': 3,
   'secret-accepted': 3,
   'value-refused': 3,
+  'value-unfit': 3,
+  'sealed-to-another-key': 3,
   'credential-locked': 3,
   'declaration-too-large': 3,
   'node-unresolvable': 3,

@@ -83,25 +83,29 @@ export function credentialRecords(store: Writes<Tx> & Reads<View>) {
     /**
      * The commit of a rotation: its generations are there, and what becomes of the older ones, all at once. What an earlier
      * attempt wrote stays, and the values of this attempt are forgotten with its memory. An act that was settled as abandoned
-     * writes nothing.
+     * writes nothing, and so does one that finds generations which it did not make: it is abandoned.
      */
-    commit: (act: string, make: MakePairs): Promise<'committed' | 'abandoned'> =>
-      store.write(controller, async (tx) => {
-        const row = await heldAct(tx, act);
-        if (row.committedAt !== undefined) return 'committed';
-        if (row.endedAt !== undefined) return 'abandoned';
-        const pairs = await make(row, (nodes) => tx.sealingKeys(nodes));
-        const committed = { ...byAct(row), kind: 'act-committed', about: row.workflowId };
-        const [made] = await Promise.all([
-          tx.insertPairGenerations(act, pairs.map(asMade)),
-          tx.setActStage(act, 'committed', {}),
-          tx.events([...madeEvents(row, pairs), committed]),
-        ]);
-        // Its locks keep every other act away, so a generation that is there already is nobody's but a bug's.
-        if (made.length !== pairs.length)
-          throw new Error(`act ${act} found generations of its credentials that it did not make`);
-        return 'committed';
-      }),
+    commit: async (act: string, make: MakePairs): Promise<'committed' | 'abandoned'> => {
+      try {
+        return await store.write(controller, async (tx) => {
+          const row = await heldAct(tx, act);
+          if (row.committedAt !== undefined) return 'committed';
+          if (row.endedAt !== undefined) return 'abandoned';
+          const pairs = await make(row, (nodes) => tx.sealingKeys(nodes));
+          const committed = { ...byAct(row), kind: 'act-committed', about: row.workflowId };
+          const [made] = await Promise.all([
+            tx.insertPairGenerations(act, pairs.map(asMade)),
+            tx.setActStage(act, 'committed', {}),
+            tx.events([...madeEvents(row, pairs), committed]),
+          ]);
+          if (made.length !== pairs.length) throw new Overtaken();
+          return 'committed';
+        });
+      } catch (error) {
+        if (!(error instanceof Overtaken)) throw error;
+        return store.write(controller, (tx) => abandon(tx, act));
+      }
+    },
 
     /**
      * Keeps made secrets that were missing. One that somebody else made meanwhile stays as it is, and one that another act is
@@ -175,6 +179,20 @@ class Taken extends Error {
     this.credential = credential;
     this.by = by;
   }
+}
+
+/**
+ * Rolls the commit back: after the act had looked at its credentials, and before it locked them, somebody handed a value over for
+ * one, or a push made one. What it decided is not about the world as it is (S13).
+ */
+class Overtaken extends Error {}
+
+async function abandon(tx: Tx, act: string): Promise<'abandoned'> {
+  const row = await heldAct(tx, act);
+  await tx.deleteLocks(act);
+  await tx.setActStage(act, 'abandoned', { waitsFor: [] });
+  await tx.event({ ...byAct(row), kind: 'act-abandoned', about: row.workflowId });
+  return 'abandoned';
 }
 
 async function openAct(tx: ActRows, act: string): Promise<ActRow> {

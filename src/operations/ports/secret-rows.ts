@@ -38,8 +38,10 @@ export type OwnSecretRow = {
 };
 
 export type SecretRows = {
-  /** Earlier generations go as each says; what is there already stays as it is (S3). Answers those that are new. */
-  insertPairGenerations(act: string, generations: readonly NewPairGeneration[]): Promise<readonly PairGeneration[]>;
+  /** Earlier generations go as each says; what is there already stays as it is (S3). Answers those that are new. `act`: which made them. */
+  insertPairGenerations(act: string | undefined, generations: readonly NewPairGeneration[]): Promise<readonly PairGeneration[]>;
+  /** The highest there is, withdrawn ones included; 0 when there is none. */
+  lastGeneration(key: PairKey): Promise<number>;
   /** The generations that this act made. */
   pairSecretsMadeBy(act: string): Promise<readonly PairSecret[]>;
   /** For the credentials of this act: current → leaving, arriving → current. Answers how many arrived. */
@@ -48,6 +50,8 @@ export type SecretRows = {
   withdrawLeavingPairs(act: string): Promise<readonly PairGeneration[]>;
   /** New ones, and made ones that were sealed to another key; never twice by one act, never an accepted one (S10). Answers which. */
   putOwnSecrets(act: string, secrets: readonly NewOwnSecret[]): Promise<readonly OwnKey[]>;
+  /** Takes the place of whatever is there (S12). */
+  replaceOwnSecret(secret: NewOwnSecret): Promise<void>;
 };
 export type SecretReads = {
   /** Every generation, withdrawn ones included. */

@@ -4,8 +4,8 @@
  */
 import type { PairSecret, SealedCopy, Stage } from '../../domain/credential/credential.ts';
 import { loginsOf } from '../../domain/credential/logins.ts';
-import { currentPair } from '../../domain/credential/secrets-to-make.ts';
-import type { Refusal } from '../../domain/refusal/refusal.ts';
+import { currentPair, ownToMake, pairToMake } from '../../domain/credential/secrets-to-make.ts';
+import { isRefusal, type Refusal } from '../../domain/refusal/refusal.ts';
 import { indexOf } from '../../domain/resolution/inventory-index.ts';
 import { resolve, type Need } from '../../domain/resolution/resolve.ts';
 import { given } from '../../domain/words/given.ts';
@@ -27,7 +27,10 @@ export type SecretAnswer = SealedCopy & {
   readonly login?: string;
 };
 
-/** The credential in use of a module on this node, or its own secret. Refusal: `unknown-credential`, also while it is not made yet. */
+/**
+ * The credential in use of a module on this node, or its own secret. Refusals: `unknown-credential`, also while it is not made yet;
+ * for one that this node could not open, what keeps it from being made again: `secret-accepted` (S13).
+ */
 export function askSecret(
   store: Reads<InventoryReads>,
   asked: AskedSecret,
@@ -36,17 +39,23 @@ export function askSecret(
   return store.read(async (view) => {
     const inventory = await view.inventory();
     const index = indexOf(inventory);
-    const need = resolve(inventory)
-      .nodes.get(asked.node)
-      ?.needs.find(({ key }) => isAsked(key, asked));
+    const resolution = resolve(inventory);
+    const need = resolution.nodes.get(asked.node)?.needs.find(({ key }) => isAsked(key, asked));
+    const opens = ({ fingerprint }: SealedCopy): boolean =>
+      index.nodes.get(asked.node)?.sealingFingerprint === fingerprint;
     if (need !== undefined) {
       const current = currentPair(index, need.key);
       if (current === undefined) return notThere(asked, 'it is not made yet; the next push makes it');
+      const judged = opens(current.consumer) ? undefined : pairToMake(index, resolution, need);
+      if (isRefusal(judged)) return judged;
       const { login } = loginsOf(need.key, current.generation, need.form, hash);
       return { generation: current.generation, login, ...current.consumer };
     }
     const own = asked.local === undefined ? index.own(asked) : undefined;
-    if (own !== undefined) return { generation: 1, ...own.node };
+    if (own !== undefined) {
+      const judged = opens(own.node) ? undefined : ownToMake(index, own);
+      return isRefusal(judged) ? judged : { generation: 1, ...own.node };
+    }
     return notThere(asked, 'nothing of that name is made for it, nor is it its own');
   });
 }

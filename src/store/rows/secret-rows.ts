@@ -136,10 +136,19 @@ export function secretRows(query: Query): SecretRows {
           order by n.provision, n."providerNode", n."providerModule", n."consumerNode", n."consumerModule", n.local
          on conflict do nothing
          returning ${generationSql}`,
-        [rows, act],
+        [rows, act ?? null],
       );
       return (await Promise.all([made, earlier]))[0];
     },
+    lastGeneration: async ({ provision, providerNode, providerModule, consumerNode, consumerModule, local }) =>
+      (
+        await query.first(
+          z.object({ last: z.int() }),
+          `select coalesce(max(generation), 0) as last from mesh.pair_secrets
+            where provision = $1 and provider_node = $2 and provider_module = $3 and consumer_node = $4 and consumer_module = $5 and local = $6`,
+          [provision, providerNode, providerModule, consumerNode, consumerModule, local ?? ''],
+        )
+      )?.last ?? 0,
     pairSecretsMadeBy: (act) =>
       query.rows(
         pairSecret,
@@ -203,6 +212,26 @@ export function secretRows(query: Query): SecretRows {
             })),
           ),
           act,
+        ],
+      );
+    },
+    replaceOwnSecret: async ({ key, origin: from, node, operator }) => {
+      await query.run(
+        `insert into mesh.own_secrets (node, module, name, origin, node_blob, node_fingerprint, operator_blob, operator_fingerprint)
+         values ($1, $2, $3, $4, decode($5, 'base64'), $6, decode($7, 'base64'), $8)
+         on conflict (node, module, name) do update
+            set origin = excluded.origin, node_blob = excluded.node_blob, node_fingerprint = excluded.node_fingerprint,
+                operator_blob = excluded.operator_blob, operator_fingerprint = excluded.operator_fingerprint,
+                act = null, made_at = now()`,
+        [
+          key.node,
+          key.module,
+          key.name,
+          from,
+          node.sealed,
+          node.fingerprint,
+          operator?.sealed ?? null,
+          operator?.fingerprint ?? null,
         ],
       );
     },

@@ -80,8 +80,8 @@ test('[S13] an accepted one is refused by name, with the remedy, and never remad
   const { needs, refusals } = toMake(mesh({ ...parts, ...lost, ...accepted }));
   expect(needs).toEqual([]);
   expect(refusals.map((one) => [one.kind, one.next[0]])).toEqual([
-    ['secret-accepted', 'mesh secret accept beta/postgres-database/alpha/notes'],
-    ['secret-accepted', 'mesh secret accept gamma/vault/seal'],
+    ['secret-accepted', 'mesh secret accept alpha/notes postgres-database'],
+    ['secret-accepted', 'mesh secret accept gamma/vault seal'],
   ]);
 });
 
