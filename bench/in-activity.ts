@@ -1,4 +1,4 @@
-/** Calls a step as a worker would, in this process: with a context that it can beat in, and nobody who listens. */
+/** Calls a step as a worker would, in this process: with a context that it can beat in, and nobody who listens. `attempt`: from 1. */
 import { asyncLocalStorage, Context, type Info } from '@temporalio/activity';
 import { noopMetricMeter } from '@temporalio/common';
 import { DefaultLogger } from '@temporalio/worker';
@@ -21,10 +21,10 @@ const info: Info = {
   taskQueue: 'bench',
 };
 
-export function inActivity<T>(step: () => Promise<T>): Promise<T> {
+export function inActivity<T>(step: () => Promise<T>, attempt = 1): Promise<T> {
   const never = new Promise<never>(() => {});
   const context = new Context(
-    info,
+    { ...info, attempt },
     never,
     new AbortController().signal,
     () => {},

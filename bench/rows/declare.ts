@@ -43,8 +43,8 @@ export async function declareRows(mesh: RaisedMesh): Promise<readonly Row[]> {
     product: async (round: number) => {
       await addWritten(mesh, changedModule(round));
       const act = `declare-${round}`;
-      await inActivity(() => steps.preparePush(act, act, 'bench', { person: 'ada' }));
       const began = performance.now();
+      await inActivity(() => steps.preparePush(act, act, 'bench', { person: 'ada' }));
       await inActivity(() => steps.sendDeclarations(act));
       const took = performance.now() - began;
       await sentAll(mesh, act);

@@ -1,15 +1,19 @@
 /** A7's steps: who is to be sent, sending, and waiting until every node said what became of it. */
+import { Context } from '@temporalio/activity';
 import { z } from 'zod';
 import type { PushRequest, PushResult } from '../domain/act/act.ts';
 import type { Arrival } from '../domain/act/waiting.ts';
 import { nodeName, type NodeName } from '../domain/words/names.ts';
+import type { Snapshot } from '../operations/act/declaration-records.ts';
+import type { NewAct } from '../operations/ports/act-rows.ts';
+import { asDeclared } from './as-declared.ts';
 import { refuse } from './faults.ts';
 import { untilReported } from './patience.ts';
 import type { ActRecords, Wakes } from './ports.ts';
 import { sendTo, type SendingPorts } from './sending.ts';
 
 export type PushPorts = SendingPorts & {
-  readonly acts: Pick<ActRecords, 'begin' | 'read' | 'note' | 'end'>;
+  readonly acts: Pick<ActRecords, 'begin' | 'pass' | 'read' | 'note' | 'end'>;
   readonly wakes: Wakes;
 };
 
@@ -20,7 +24,9 @@ const pushNotes = z.object({
   unresolvable: z.array(nodeName).default([]),
   secretsMade: z.int().default(0),
 });
-type Told = Pick<z.output<typeof pushNotes>, 'sent' | 'already' | 'unresolvable' | 'secretsMade'>;
+type Told = Readonly<Record<'sent' | 'already' | 'unresolvable', readonly NodeName[]>> & {
+  readonly secretsMade: number;
+};
 
 /** Of an act that has ended: what it came to. */
 const pushEnd = z.object({
@@ -36,6 +42,23 @@ const pushEnd = z.object({
     secretsMade: z.int(),
   }),
 });
+
+/** How many nodes a push is for; or what came of it, when there was nothing to do. */
+export type Prepared = { readonly nodes: number } | { readonly result: PushResult };
+
+type Seen = {
+  readonly snapshot: Snapshot;
+  readonly joined: ReadonlySet<NodeName>;
+  readonly nodes: readonly NodeName[];
+};
+
+/** What the first step answered, by its act's record; undefined where it was refused. */
+function preparedOf(detail: unknown): Prepared | undefined {
+  const ended = pushEnd.safeParse(detail);
+  if (ended.success) return { result: ended.data.result };
+  const known = pushNotes.safeParse(detail);
+  return known.success ? { nodes: known.data.nodes.length } : undefined;
+}
 
 const few = (names: readonly NodeName[]): readonly NodeName[] => names.toSorted().slice(0, 10);
 
@@ -64,29 +87,61 @@ function answered(act: string, told: Told, arrived: ReadonlyMap<NodeName, Arriva
 
 /** The steps of `pushNodes`, over the worker's ports. */
 export function createPushActivities(ports: PushPorts) {
-  const { acts, declarations, wakes } = ports;
+  const { acts, bus, declarations, wakes } = ports;
+
+  /** Those that this push is for, and how they are now. */
+  const look = async (asked: PushRequest['nodes']): Promise<Seen> => {
+    const snapshot = await declarations.snapshot();
+    const { nodes } = snapshot.inventory;
+    const joined = new Set(nodes.flatMap((node) => (node.sealingFingerprint === undefined ? [] : [node.name])));
+    return { snapshot, joined, nodes: [...(asked ?? joined)].toSorted() };
+  };
+
+  /** What came of it, where every node is as declared and has said so; undefined where something is left to do. */
+  const nothingToDo = async (pushing: NewAct, seen: Seen): Promise<Prepared | undefined> => {
+    const found = asDeclared(seen.snapshot, seen.nodes, ports.hash);
+    if (found === undefined) return undefined;
+    const held = await bus.held([...found.already.keys()]);
+    if (held.size < found.already.size) return undefined;
+    const told = { sent: [], already: [...found.already.keys()], unresolvable: found.unresolvable, secretsMade: 0 };
+    const result = answered(pushing.act, told, found.already);
+    if (result === undefined) return undefined;
+    const row = await acts.pass({ ...pushing, detail: { nodes: seen.nodes, ...told, result } });
+    return preparedOf(row.detail);
+  };
 
   return {
-    /** (1) Writes down whom this push is for. An unknown node, or one that has not joined, is refused before anything is sent. */
-    async preparePush(act: string, workflowId: string, summary: string, request: PushRequest): Promise<number> {
-      const joined = await declarations.sealingKeys(request.nodes);
+    /**
+     * (1) Looks whether there is anything to do: where there is not, the act begins and ends with this step. Else writes down whom
+     * this push is for. An unknown node, or one that has not joined, is refused before anything is sent. A number is what the step
+     * answered before it looked: histories of then hold it.
+     */
+    async preparePush(
+      act: string,
+      workflowId: string,
+      summary: string,
+      request: PushRequest,
+    ): Promise<Prepared | number> {
+      const pushing: NewAct = { act, workflowId, kind: 'push', summary, person: request.person };
+      // One that was tried before is recorded first, so that it can be said that it keeps failing (A13); what is to do is seen when it sends.
+      const isAgain = Context.current().info.attempt > 1;
+      const seen = isAgain ? undefined : await look(request.nodes);
+      const joined = seen?.joined ?? new Set((await declarations.sealingKeys(request.nodes)).keys());
       const missing = (request.nodes ?? []).filter((node) => !joined.has(node));
-      const nodes = [...(request.nodes ?? joined.keys())].toSorted();
-      const detail = missing.length > 0 ? {} : { nodes };
-      const row = await acts.begin({ act, workflowId, kind: 'push', summary, person: request.person, detail });
+      const done = seen === undefined || missing.length > 0 ? undefined : await nothingToDo(pushing, seen);
+      if (done !== undefined) return done;
+      const nodes = [...(request.nodes ?? joined)].toSorted();
+      const row = await acts.begin({ ...pushing, detail: missing.length > 0 ? {} : { nodes } });
       // A step that runs twice pushes to those it began with.
-      const known = pushNotes.safeParse(row.detail);
-      if (known.success) return known.data.nodes.length;
-      if (missing.length > 0) {
-        await acts.end(act, 'failed', { refusal: 'node-not-joined' });
-        throw refuse('PushRefused', {
-          kind: 'node-not-joined',
-          what: `${missing.slice(0, 10).join(', ')} cannot be sent anything`,
-          why: 'only a node that has joined has a key that its declaration can be sealed for',
-          next: ['mesh node list'],
-        });
-      }
-      return nodes.length;
+      const known = preparedOf(row.detail);
+      if (known !== undefined) return known;
+      await acts.end(act, 'failed', { refusal: 'node-not-joined' });
+      throw refuse('PushRefused', {
+        kind: 'node-not-joined',
+        what: `${few(missing).join(', ') || 'one of its nodes'} cannot be sent anything`,
+        why: 'only a node that has joined has a key that its declaration can be sealed for',
+        next: ['mesh node list'],
+      });
     },
 
     /**

@@ -56,14 +56,23 @@ function sumOf(result: PushResult, before: Before = { sent: 0, secretsMade: 0 })
 
 /** `looking` is called when what is declared is about to be looked at: whoever asked until then is served. */
 async function send(act: string, workflowId: string, request: PushRequest, looking: () => void): Promise<PushResult> {
-  const nodes = await preparePush(act, workflowId, pushSummary(request.nodes), request);
-  setCurrentDetails(`Sending ${nodes} nodes what they should be.`);
   looking();
-  await sendDeclarations(act);
-  setCurrentDetails(`Waiting until ${nodes} nodes reported.`);
-  const result = await awaitNodes(act);
+  const prepared = await preparePush(act, workflowId, pushSummary(request.nodes), request);
+  // A step of before wrote down whom it is for and did not look: what was asked while it ran was looked at afterwards.
+  if (typeof prepared === 'number') looking();
+  const result =
+    typeof prepared === 'object' && 'result' in prepared
+      ? prepared.result
+      : await sendAndAwait(act, typeof prepared === 'number' ? prepared : prepared.nodes);
   setCurrentDetails(
     `Done: ${result.applied} applied, ${result.failedCount} failed, ${result.unresolvableCount} could not be resolved.`,
   );
   return result;
+}
+
+async function sendAndAwait(act: string, nodes: number): Promise<PushResult> {
+  setCurrentDetails(`Sending ${nodes} nodes what they should be.`);
+  await sendDeclarations(act);
+  setCurrentDetails(`Waiting until ${nodes} nodes reported.`);
+  return awaitNodes(act);
 }

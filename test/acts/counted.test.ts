@@ -108,11 +108,16 @@ describe('what a push writes and says', () => {
 });
 
 describe('how many steps an act has', () => {
-  test('[A11] a push has as many for one node as for all, changed or not', async () => {
-    const one = await push([alpha.node]);
-    await addAll(mesh.store, [motd('changed')]);
-    expect(await push()).toBe(one);
-    expect(await push()).toBe(one);
+  test('[A11] a push has as many for one node as for all: one where nothing changed, three where something did', async () => {
+    const changed: number[] = [];
+    for (const nodes of [[(others[0] ?? alpha).node], undefined]) {
+      await addAll(mesh.store, [motd(`changed for ${nodes?.length ?? 'all'}`)]);
+      changed.push(await push(nodes));
+    }
+    expect({ changed, unchanged: [await push([alpha.node]), await push()] }).toEqual({
+      changed: [3, 3],
+      unchanged: [1, 1],
+    });
   });
 
   test('[A11] [A1.1] a rotation has as many for one credential as for every one, and at most eight', async () => {

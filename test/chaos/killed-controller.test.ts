@@ -18,6 +18,7 @@ import {
   abruptPoints,
   changesTheWorld,
   enrolPoints,
+  idlePushPoints,
   pushPoints,
   reportPoints,
   rotationPoints,
@@ -40,6 +41,8 @@ const one = <T>(all: readonly T[], at: number): T => {
   if (found === undefined) throw new Error(`there is no ${at}`);
   return found;
 };
+
+const nodesOf = ({ provider, consumer }: Ends) => [provider.node, consumer.node];
 
 /** A step that waits says what it waits for, unless it has come already: there the nodes are silent until the controller was killed. */
 const saysWhatItWaitsFor = (point: string | undefined): boolean =>
@@ -127,7 +130,6 @@ describe('pushing (A7)', () => {
     for (const each of ends) await declarePair(mesh, each, 'notes');
     const before = await bus.declarationsTaken();
     const handles: WorkflowHandle[] = [];
-    const nodesOf = ({ provider, consumer }: Ends) => [provider.node, consumer.node];
     await killAndGoOn(
       new Map(pushPoints.map((point, at) => [pushId(nodesOf(one(ends, at)), sha256Hex), point])),
       async (killed) => {
@@ -206,12 +208,19 @@ describe('cancelling a rotation (A1.3)', () => {
   });
 });
 
-describe('undoing (A1.3)', () => {
+describe('undoing (A1.3), and pushing what is as declared (A7)', () => {
   const outcomes: string[] = [];
+  const pushes: (PushResult & { readonly events: unknown })[] = [];
+  let sent = 0;
   const pairAt = (at: number) => one(pairs, pairCount - 1 - at);
 
   beforeAll(async () => {
+    const before = await bus.declarationsTaken();
     await mesh.killController();
+    const idle: Awaited<ReturnType<ActingMesh['start']>>[] = [];
+    const idlePushes = idlePushPoints.map((_, at) => nodesOf(one(ends, at)));
+    for (const nodes of idlePushes)
+      idle.push(await mesh.start('pushNodes', pushId(nodes, sha256Hex), { person: 'ada', nodes }));
     const handles: WorkflowHandle[] = [];
     for (const at of undoingPoints.keys()) {
       const { id, request } = rotationOf(pairAt(at), 'notes');
@@ -219,11 +228,31 @@ describe('undoing (A1.3)', () => {
     }
     // Nobody has begun them: the first that a controller learns of them is that they are cancelled.
     for (const handle of handles) await handle.cancel();
-    const plan = new Map(undoingPoints.map((point, at) => [rotationOf(pairAt(at), 'notes').id, point]));
+    const plan = new Map([
+      ...undoingPoints.map((point, at) => [rotationOf(pairAt(at), 'notes').id, point] as const),
+      ...idlePushPoints.map((point, at) => [pushId(one(idlePushes, at), sha256Hex), point] as const),
+    ]);
     await killAndGoOn(plan, async () => undefined);
     for (const handle of handles) await handle.result().catch(() => undefined);
     for (const handle of handles) outcomes.push((await handle.describe()).status.name);
+    for (const handle of idle) {
+      const result = (await handle.result()) as PushResult;
+      const events = await mesh.ask(
+        `select kind from mesh.events where detail ->> 'act' = '${handle.firstExecutionRunId}' order by id`,
+      );
+      pushes.push({ ...result, events: events.map(({ kind }) => kind) });
+    }
+    sent = (await bus.declarationsTaken()) - before;
   }, 180_000);
+
+  test.each(idlePushPoints.map((point, at) => [point, at] as const))(
+    '[A1.2] [A7] [D7] killed at %s: it is recorded once, as begun and ended, and nothing is sent',
+    (_, at) => {
+      expect(one(pushes, at)).toMatchObject({ sent: 0, alreadySent: 2, applied: 2, failedCount: 0 });
+      expect(one(pushes, at).events).toEqual(['act-started', 'act-closed']);
+      expect(sent).toBe(0);
+    },
+  );
 
   test.each(undoingPoints.map((point, at) => [point, at] as const))(
     '[A1.3] killed at %s: it is undone',
@@ -305,6 +334,7 @@ test('[A1.2] no step has a point that the table does not name', () => {
   const known = new Set([
     ...enrolPoints,
     ...pushPoints,
+    ...idlePushPoints,
     ...rotationPoints,
     ...abruptPoints,
     ...undoingPoints,

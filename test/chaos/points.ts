@@ -44,6 +44,9 @@ export const pushPoints = [
   ...step('awaitNodes', ['acts.note', 'acts.end']),
 ];
 
+/** A7 when there is nothing to do. */
+export const idlePushPoints = step('preparePush', ['acts.pass']);
+
 /** A8, and the desk that joining nodes speak to. */
 export const enrolPoints = [
   ...step('openToken', [

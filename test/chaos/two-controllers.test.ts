@@ -7,7 +7,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { z } from 'zod';
-import { pushId } from '../../src/domain/act/act.ts';
+import { pushAskedAgain, pushId } from '../../src/domain/act/act.ts';
 import { sha256Hex } from '../../src/sealing/digest.ts';
 import { raiseActingMesh, type ActingMesh } from '../acts/acting-mesh.ts';
 import { addAll, consumerModule, databaseModule } from '../acts/catalogue.ts';
@@ -157,6 +157,20 @@ test('[C58] [D4] one that slept in the middle of a push and goes on: what it wou
     await bus.close();
   }
 }, 180_000);
+
+test('[A7] [C89] a push that has looked and found nothing to do, and is asked for again before it says so: it looks again', async () => {
+  await mesh.killController();
+  const slow = await startPausing(everything, 'preparePush/acts.pass/before');
+  const first = await push();
+  await slow.untilStopped();
+  await declare('5.1.0');
+  await first.signal(pushAskedAgain);
+  await slow.goOn();
+  expect(await first.result()).toMatchObject({ sent: 1, applied: 2 });
+  expect(await isTold('5.1.0')).toBe(true);
+  await slow.kill();
+  await mesh.startController();
+}, 90_000);
 
 test('[C58] a rotation and a push at the same moment: both are done, and the node has the new version with the new secret', async () => {
   const before = await generations();

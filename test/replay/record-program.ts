@@ -1,7 +1,7 @@
 /**
  * Records what every act writes into its history, from real runs: node --import ./test/support/typescript.mjs
- * test/replay/record-program.ts, after `npm run build`. Run it when an act has changed in a way that needs a patch, and keep
- * the files of before under another name: they are what still runs somewhere.
+ * test/replay/record-program.ts [name…], after `npm run build`. Run it when an act has changed, with new names for what is new:
+ * the files of before are what still runs somewhere. Only those named are written; without a name, every one.
  */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
@@ -17,11 +17,13 @@ import { until } from '../support/until.ts';
 import { declarePair, rotationOf } from '../chaos/chaos-mesh.ts';
 import { playPair } from '../chaos/played-pair.ts';
 
+const wanted = new Set(process.argv.slice(2));
 const mesh = await raiseActingMesh();
 const save = async (name: string, workflowId: string): Promise<void> => {
   const handle = mesh.temporal.workflow.getHandle(workflowId);
   await handle.result().catch(() => undefined);
   const history: unknown = JSON.parse(historyToJSON(await handle.fetchHistory()));
+  if (wanted.size > 0 && !wanted.has(name)) return;
   const file = path.join(import.meta.dirname, 'histories', `${name}.json`);
   writeFileSync(file, `${JSON.stringify({ workflowId, history: withoutMachine(history) }, null, 1)}\n`);
 };
@@ -59,7 +61,9 @@ try {
   const pair = playPair(ends, { module: 'notes', overlaps: true });
   const push = pushId(undefined, sha256Hex);
   await mesh.start('pushNodes', push, { person: 'ada' });
-  await save('push', push);
+  await save('push-sent', push);
+  await mesh.start('pushNodes', push, { person: 'ada' });
+  await save('push-unchanged', push);
   const stranger = nodeName.parse('gamma');
   const refused = pushId([stranger], sha256Hex);
   await mesh.start('pushNodes', refused, { person: 'ada', nodes: [stranger] });

@@ -18,6 +18,17 @@ export function actRecords(store: ActStore) {
         return row;
       }),
 
+    /**
+     * Records an act that found nothing to do: it began and ended, in one transaction. One that had begun before stays as it is.
+     * Answers its row as it now is.
+     */
+    pass: (act: NewAct): Promise<ActRow> =>
+      store.write(act.person, async (tx) => {
+        const [isNew, row] = await Promise.all([tx.insertAct(act, 'closed'), heldAct(tx, act.act)]);
+        if (isNew) await tx.events([startOf(act), endOf(row, 'closed')]);
+        return row;
+      }),
+
     read: (act: string): Promise<ActRow | undefined> => store.read((view) => view.actRow(act)),
 
     /** Adds to what is kept of an act; its stage stays. Names, numbers and digests only (A11). */
@@ -34,7 +45,7 @@ export function actRecords(store: ActStore) {
         await tx.deleteLocks(act);
         if (row.endedAt !== undefined) return;
         await tx.setActStage(act, stage, detail);
-        await tx.event({ kind: `act-${stage}`, about: row.workflowId, person: row.person, detail: { act } });
+        await tx.event(endOf(row, stage));
       }),
 
     /**
@@ -48,7 +59,7 @@ export function actRecords(store: ActStore) {
         if (row.endedAt !== undefined) return 'abandoned';
         await tx.deleteLocks(act);
         await tx.setActStage(act, 'abandoned', {});
-        await tx.event({ kind: 'act-abandoned', about: row.workflowId, person: row.person, detail: { act } });
+        await tx.event(endOf(row, 'abandoned'));
         return 'abandoned';
       }),
   };
@@ -57,6 +68,10 @@ export function actRecords(store: ActStore) {
 /** What is told of an act that began. */
 export function startOf({ act, workflowId, person, summary }: NewAct): NewEvent {
   return { kind: 'act-started', about: workflowId, person, detail: { act, summary } };
+}
+
+function endOf({ act, workflowId, person }: ActRow, stage: 'closed' | 'failed' | 'abandoned'): NewEvent {
+  return { kind: `act-${stage}`, about: workflowId, person, detail: { act } };
 }
 
 /** The act's row, held until the transaction ends. That it is there is the caller's duty: an act begins before it acts. */

@@ -26,8 +26,8 @@ export type ActRow = NewAct & {
 };
 
 export type ActRows = {
-  /** False when that act is there already. */
-  insertAct(act: NewAct): Promise<boolean>;
+  /** False when that act is there already. `closed`: it ends as it begins. */
+  insertAct(act: NewAct, stage?: 'preparing' | 'closed'): Promise<boolean>;
   actRow(act: string): Promise<ActRow | undefined>;
   /** By its own id, or the latest of its workflow's id. */
   actByName(name: string): Promise<ActRow | undefined>;

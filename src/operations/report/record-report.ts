@@ -33,10 +33,12 @@ export function recordReports(
 ): Promise<readonly Recorded[]> {
   return store.write(controller, async (tx): Promise<readonly Recorded[]> => {
     const nodes = [...new Set(reports.map(({ node }) => node))];
-    const accounts = new Map((await tx.holdReports(nodes)).map((row) => [row.node, accountIn(row)]));
-    const known = new Map((await tx.nodeRows(nodes)).map((row) => [row.node, row]));
+    // Sent in a row: nothing of a node is looked at before it is held.
+    const [held, rows, number] = await Promise.all([tx.holdReports(nodes), tx.nodeRows(nodes), tx.lastNumber()]);
+    const accounts = new Map(held.map((row) => [row.node, accountIn(row)]));
+    const known = new Map(rows.map((row) => [row.node, row]));
     // A host may report before its send was recorded: only a number that was never taken was certainly never sent.
-    const taken = { digest: '', number: await tx.lastNumber() };
+    const taken = { digest: '', number };
     const kept: Kept[] = [];
     const answers = reports.map((report): Recorded => {
       if (!known.has(report.node)) return { kind: 'ignored', why: `there is no node ${report.node}` };
@@ -81,24 +83,25 @@ async function keep(
   const { kept, accounts, known, receivedAt } = of;
   if (kept.length === 0) return;
   const nodes = [...new Set(kept.map(({ report }) => report.node))];
-  await tx.putReports(nodes.map((node) => rowOf(node, present(accounts.get(node), `the account of ${node}`))));
-  await tx.putGranterReports(
-    kept.map(({ report }) => report),
-    new Date(receivedAt),
-  );
+  const events = kept.flatMap(({ report, changed, drifted, gone }) => [
+    ...(changed ? [reported(report)] : []),
+    ...(drifted ? [putRight(report)] : []),
+    ...(gone ? [declarationGone(report)] : []),
+  ]);
+  await Promise.all([
+    tx.putReports(nodes.map((node) => rowOf(node, present(accounts.get(node), `the account of ${node}`)))),
+    tx.putGranterReports(
+      kept.map(({ report }) => report),
+      new Date(receivedAt),
+    ),
+    tx.events(events),
+  ]);
   const whole = new Map(kept.flatMap(({ report }) => (isWhole(report) ? [[report.node, report] as const] : [])));
   for (const [node, { capabilities, carriedPorts }] of whole) {
     const before = known.get(node);
     if (!isSame(before?.capabilities, capabilities)) await tx.replaceCapabilities(node, capabilities);
     if (!isSame(before?.carriedPorts, carriedPorts)) await tx.replaceCarriedPorts(node, carriedPorts);
   }
-  await tx.events(
-    kept.flatMap(({ report, changed, drifted, gone }) => [
-      ...(changed ? [reported(report)] : []),
-      ...(drifted ? [putRight(report)] : []),
-      ...(gone ? [declarationGone(report)] : []),
-    ]),
-  );
 }
 
 /** Whether two lists of plain values hold the same, in whatever order; an absent list is no list, not an empty one (M11). */

@@ -41,12 +41,12 @@ export function actReads(query: Query): Pick<ActRows, 'actRow' | 'actByName' | '
 export function actRows(query: Query): ActRows {
   return {
     ...actReads(query),
-    insertAct: async ({ act, workflowId, kind, summary, person, detail = {} }) =>
+    insertAct: async ({ act, workflowId, kind, summary, person, detail = {} }, stage = 'preparing') =>
       (await query.run(
-        `insert into mesh.acts (act, workflow_id, kind, summary, person, stage, detail)
-         values ($1, $2, $3, $4, $5, 'preparing', $6)
+        `insert into mesh.acts (act, workflow_id, kind, summary, person, stage, detail, ended_at)
+         values ($1, $2, $3, $4, $5, $6, $7, case when $6 = 'closed' then now() end)
          on conflict (act) do nothing`,
-        [act, workflowId, kind, summary, person, JSON.stringify(detail)],
+        [act, workflowId, kind, summary, person, stage, JSON.stringify(detail)],
       )) === 1,
     holdAct: (act) => query.first(actRow, `select ${columns} from mesh.acts where act = $1 for update`, [act]),
     setActStage: async (act, stage, detail) => {

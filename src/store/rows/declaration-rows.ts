@@ -157,8 +157,12 @@ export function reportRows(query: Query): ReportRows {
   return {
     holdReports: async (nodes) => {
       // The nodes' own rows, since a node that never spoke has no report to hold; in one order for everybody, so never in a ring.
-      await query.run(`select from mesh.nodes where node = any ($1::text[]) order by node for no key update`, [nodes]);
-      return query.rows(reportRow, `select ${columns} from mesh.reports where node = any ($1::text[])`, [nodes]);
+      const held = query.run(`select from mesh.nodes where node = any ($1::text[]) order by node for no key update`, [
+        nodes,
+      ]);
+      // Looked at after they are held, also when both are sent in a row.
+      const found = query.rows(reportRow, `select ${columns} from mesh.reports where node = any ($1::text[])`, [nodes]);
+      return (await Promise.all([found, held]))[0];
     },
     lastNumber: async () =>
       (
