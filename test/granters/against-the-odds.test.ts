@@ -23,6 +23,7 @@ import { sha256Hex } from '../../src/sealing/digest.ts';
 import { raiseActingMesh, type ActingMesh } from '../acts/acting-mesh.ts';
 import { addAll, consumerModule, databaseModule, place } from '../acts/catalogue.ts';
 import { secretsIn, type PlayedNode } from '../acts/played-node.ts';
+import { asJson, runMesh } from '../cli/run-mesh.ts';
 import { startTypeScript } from '../support/program.ts';
 import { until } from '../support/until.ts';
 import { raiseGate, type Gate } from './gate.ts';
@@ -110,7 +111,7 @@ afterAll(async () => {
 }, 60_000);
 
 /** What a consumer holds now. */
-async function held(module: Consumer): Promise<Held> {
+async function held(module: string): Promise<Held> {
   const told = await beta.told();
   const file = told === undefined ? undefined : secretsIn(told.declaration).find((one) => one.module === module);
   if (file === undefined) throw new Error(`${module} holds nothing`);
@@ -237,6 +238,51 @@ describe.each(forms)('a server that has a rule for passwords, and %s', (module) 
     expect((await held(module)).password).not.toBe(old.password);
   }, 90_000);
 });
+
+/** What `mesh status` says that cannot be granted, as programs read it. */
+async function ungranted() {
+  const { code, stdout } = await runMesh(['status', '--json', '--state', mesh.stateDir]);
+  const said = z
+    .looseObject({ ungranted: z.array(z.looseObject({ path: z.string().optional(), next: z.array(z.string()) })) })
+    .parse(asJson(stdout));
+  return { code, of: (module: string) => said.ungranted.find((one) => one.path?.endsWith(`/${module}`)) };
+}
+
+test.each(['json', 'password'] as const)(
+  '[C34] [S8] a first credential of form %s that is refused: the push has done its part, status says that nobody can log in, and its command cures it',
+  async (form) => {
+    const module = `first-${form}`;
+    await addAll(mesh.store, [consumerModule(module, form)]);
+    const [refused = ''] = valuesOf(1);
+    await scripted([refused]);
+    await place(mesh.store, beta.node, module);
+    const pushed = await (await mesh.start('pushNodes', pushId(undefined, sha256Hex), { person: 'ada' })).result();
+    expect(pushed).toMatchObject({ secretsMade: 1, applied: 2, failedCount: 0 });
+    expect((await held(module)).password).toBe(refused);
+    let status = await ungranted();
+    await until(async () => (status = await ungranted()).of(module) !== undefined, {
+      withinMs: 30_000,
+      what: 'the status to say it',
+    });
+    expect(await failure(enter(await held(module)))).toBe('28P01');
+    expect(status).toMatchObject({ code: 6 });
+    expect(status.of(module)).toMatchObject({
+      to: `${module}@beta`,
+      reason: expect.stringContaining('password must contain a digit (22023)'),
+    });
+    const [command = ''] = status.of(module)?.next ?? [];
+    const again = [...command.split(' ').slice(1), '--json', '--state', mesh.stateDir];
+    const rotated = runMesh(again);
+    // The consumer reads its file and comes in with what stands there then.
+    await until(async () => (await failure(enter(await held(module)))) === undefined, {
+      withinMs: 30_000,
+      what: 'its new credential to work',
+    });
+    expect(asJson((await rotated).stdout)).toMatchObject({ schema: 'mesh.rotation', committed: true, credentials: 1 });
+    await until(async () => (await ungranted()).of(module) === undefined, { withinMs: 30_000, what: 'it to be well' });
+  },
+  120_000,
+);
 
 test('[C34] a server that is away: the act keeps waiting, says since when and why, and is done with the same value once it is back', async () => {
   const [value] = valuesOf(3);

@@ -1,5 +1,5 @@
 /** What an act still waits for, in words: pure judgements over rows, so that text, status and workflow agree (A1.4, D23). */
-import type { PairKey } from '../credential/credential.ts';
+import { pairPath, type PairKey } from '../credential/credential.ts';
 import type { GranterEntry, Outcome, Report } from '../report/report.ts';
 import type { NodeName, ProvisionName } from '../words/names.ts';
 
@@ -136,6 +136,17 @@ export function refusedValues(
     if (entry?.state !== 'fault' || entry.valueRefused !== true) return [];
     return [{ ...one, reason: entry.fault ?? 'it gave no reason' }];
   });
+}
+
+/**
+ * Those of them that may still be granted as they are. Where the values of before come back (C34) nothing else is made: one that the
+ * server refused before is refused again, so that waiting for it would never end.
+ */
+export function grantable(entries: readonly Entry[], wanted: readonly Granted[]): readonly Granted[] {
+  const refused = new Set(
+    refusedValues(entries, wanted).map(({ key, generation }) => `${pairPath(key)} ${generation}`),
+  );
+  return wanted.filter(({ key, generation }) => !refused.has(`${pairPath(key)} ${generation}`));
 }
 
 /** Consumers that the provider has not seen with the new generation yet. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { waitsForNode } from '../../../src/domain/act/waiting.ts';
+import { grantable, waitsForGrant, waitsForNode } from '../../../src/domain/act/waiting.ts';
 import type { Report } from '../../../src/domain/report/report.ts';
-import { nodeName } from '../../../src/domain/words/names.ts';
+import { moduleName, nodeName, provisionName } from '../../../src/domain/words/names.ts';
 
 const beta = nodeName.parse('beta');
 const sent = { digest: 'sha256:new', number: 7 };
@@ -49,5 +49,36 @@ describe('what a node is waited for', () => {
   test('[A11] however long the words of a node are, an act notes little of them', () => {
     const long = { ...title, error: 'x'.repeat(10_000) };
     expect(waitsForNode(beta, sent, said('failed', [long]))?.length).toBeLessThan(500);
+  });
+});
+
+describe('what may still be granted', () => {
+  const [alpha, notes] = [nodeName.parse('alpha'), moduleName.parse('notes')];
+  const key = {
+    provision: provisionName.parse('postgres-database'),
+    providerNode: alpha,
+    providerModule: moduleName.parse('postgres'),
+    consumerNode: beta,
+    consumerModule: notes,
+  };
+  const wanted = [
+    { key, generation: 7 },
+    { key, generation: 8 },
+  ];
+  const entry = (generation: number, refused: boolean) => ({
+    ...{ provider: alpha, node: beta, module: notes, generation, state: 'fault' as const },
+    ...{
+      seen: 0,
+      sessionsEnded: 0,
+      fault: 'must contain a digit',
+      ...(refused ? { valueRefused: true as const } : {}),
+    },
+  });
+
+  test('[C34] a value of before that the server refuses as well is not waited for, anything else that is in its way is', () => {
+    const entries = [entry(7, true), entry(8, false)];
+    expect(grantable(entries, wanted).map(({ generation }) => generation)).toEqual([8]);
+    expect(waitsForGrant(entries, grantable(entries, wanted))).toHaveLength(1);
+    expect(grantable([], wanted)).toEqual(wanted);
   });
 });
