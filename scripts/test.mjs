@@ -1,15 +1,23 @@
 // Runs jest with the flag that its ES module support needs; arguments go through: npm test -- -t '\[S12\]'
 // Its last line is "N passed, N failed". A process that the tests left running is a failure, and is ended.
-import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statfsSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { fileURLToPath } from 'node:url';
 import path from 'node:path';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 // All temporary folders of this run are in one, so that what was left behind is known by its path.
-const folder = mkdtempSync(path.join(tmpdir(), 'mesh-test-'));
-chmodSync(folder, 0o711); // PostgreSQL runs as another user when we are root, and must pass through
+const folder = runFolder();
 const countsFile = path.join(folder, 'counts.json');
 
 const jest = spawn(
@@ -42,6 +50,29 @@ rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 const failures = Math.max(failed + (left.length > 0 ? 1 : 0), code === 0 ? 0 : 1);
 console.log(`${passed} passed, ${failures} failed`);
 process.exit(failures === 0 ? 0 : 1);
+
+/**
+ * In memory where the machine has that to spare: some seventy servers are raised on data of their own, and to write it to a disk
+ * and wait for it would cost more than all that is tested. A server that is killed finds it there again all the same.
+ */
+function runFolder() {
+  const made = (base) => {
+    const at = mkdtempSync(path.join(base, 'mesh-test-'));
+    chmodSync(at, 0o711); // PostgreSQL runs as another user when we are root, and must pass through
+    return at;
+  };
+  const [memory, isTmpfs, neededBytes] = ['/dev/shm', 0x01021994, 4 * 2 ** 30];
+  if (process.env.TMPDIR !== undefined || !existsSync(memory)) return made(tmpdir());
+  const { type, bavail, bsize } = statfsSync(memory);
+  if (type !== isTmpfs || bavail * bsize < neededBytes) return made(tmpdir());
+  const inMemory = made(memory);
+  // Tests run programs that they write; some machines forbid it there.
+  const program = path.join(inMemory, 'may-run');
+  writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });
+  if (spawnSync(program).status === 0) return inMemory;
+  rmSync(inMemory, { recursive: true });
+  return made(tmpdir());
+}
 
 /** Processes that name this run's folder, or work in it, once the tests' own watchdogs have had their time. */
 async function leftRunning() {
