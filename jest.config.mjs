@@ -4,6 +4,7 @@ export default {
   testMatch: ['**/*.test.ts'],
   extensionsToTreatAsEsm: ['.ts'],
   setupFiles: ['<rootDir>/test/support/both-realms.ts'],
+  runtime: '<rootDir>/scripts/test-runtime.cjs',
   testSequencer: '<rootDir>/scripts/test-order.mjs',
   reporters: ['default', '<rootDir>/scripts/test-counts.mjs'],
   transform: {
