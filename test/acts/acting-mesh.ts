@@ -21,6 +21,7 @@ import { connectionOf } from '../../src/store/address.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { watchedFolder } from '../support/foundation.ts';
+import { seedPostgres } from '../support/seeded-postgres.ts';
 import { until } from '../support/until.ts';
 import { joinPlayed, type PlayedNode } from './played-node.ts';
 
@@ -51,6 +52,7 @@ export type ActingMesh = {
 
 export async function raiseActingMesh(): Promise<ActingMesh> {
   const { stateDir, close: closeFolder } = await watchedFolder('mesh-acts-');
+  await seedPostgres(stateDir);
   const keys = await controllerKeysAt(stateDir);
   const foundation = await raiseFoundation({
     stateDir,

@@ -16,6 +16,7 @@ import { connectionOf } from '../../src/store/address.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { runMesh, type Ran } from '../cli/run-mesh.ts';
 import { watchedFolder } from '../support/foundation.ts';
+import { translated } from '../support/translated.ts';
 import type { Place } from './places.ts';
 
 export type Said = { readonly args: readonly string[] } & Ran;
@@ -113,15 +114,7 @@ async function startKnownController(stateDir: string, seed: string): Promise<voi
   const started = await startKept({
     title: 'controller',
     program: process.execPath,
-    args: [
-      '--no-warnings',
-      '--import',
-      file('../support/typescript.mjs'),
-      file('controller-program.ts'),
-      stateDir,
-      readyFile,
-      seed,
-    ],
+    args: ['--no-warnings', translated(file('controller-program.ts')), stateDir, readyFile, seed],
     folder: stateDir,
     stateDir,
     pidFile,

@@ -24,6 +24,7 @@ import { migrate } from '../../src/store/migrate.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { serveProvisioning } from '../../src/workers/provisioning-desk.ts';
 import { watchedFolder } from '../support/foundation.ts';
+import { seedPostgres } from '../support/seeded-postgres.ts';
 import { startTypeScript } from '../support/program.ts';
 import { until } from '../support/until.ts';
 import { accepted, hash, type World } from '../operations/world.ts';
@@ -71,6 +72,7 @@ export type ProvisioningMesh = {
 
 export async function raiseProvisioningMesh(): Promise<ProvisioningMesh> {
   const { stateDir, close: closeFolder } = await watchedFolder('mesh-provisioning-');
+  await seedPostgres(stateDir);
   const keys = await controllerKeysAt(stateDir);
   const foundation = await raiseFoundation({
     stateDir,

@@ -1,6 +1,6 @@
 /**
- * A migrated database for a test file: the migrations run once into a template, and each database is a clone of it, owned
- * by the role that the controller logs in as.
+ * A migrated database for a test file: a clone of the mesh's own, into which the migrations run once, owned by the role that
+ * the controller logs in as.
  *
  *   const databases = await migratedDatabases(servers);
  *   const address = await databases.create();         // for the store; for pg: new pg.Client(connectionOf(address))
@@ -12,14 +12,11 @@ import type { StoreAddress } from '../../src/store/address.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import type { TestServers } from './foundation.ts';
 
-const template = 'migrated';
-
 export async function migratedDatabases(
   servers: TestServers,
 ): Promise<{ readonly create: () => Promise<StoreAddress> }> {
-  const { host, port, user, passwordFile } = servers.foundation.postgres;
-  await asSuperuser(servers, `create database ${template} owner ${controllerRole}`);
-  await migrate({ connection: { host, port, user, passwordFile, database: template } });
+  const { host, port, user, passwordFile, database: template } = servers.foundation.postgres;
+  await migrate({ connection: servers.foundation.postgres });
   let made = 0;
   return {
     async create() {

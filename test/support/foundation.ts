@@ -16,6 +16,7 @@ import type pg from 'pg';
 import { isRefusal } from '../../src/domain/refusal/refusal.ts';
 import { foundationParts, lowerFoundation, raiseFoundation, type Foundation } from '../../src/foundation/foundation.ts';
 import type { BusTrust } from '../../src/foundation/nats.ts';
+import { seedPostgres } from './seeded-postgres.ts';
 import { newTestTrust, type TestTrust } from './trust.ts';
 
 export type ForTests = {
@@ -46,6 +47,7 @@ export async function raiseForTests(wanted: ForTests): Promise<TestServers> {
     await closeFolder();
   };
   try {
+    if (wanted.postgres === true) await seedPostgres(stateDir);
     const foundation = await raiseFoundation({
       stateDir,
       env: process.env,

@@ -1,10 +1,8 @@
 /** A TypeScript file run in a process of its own, which a test may kill. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { Socket } from 'node:net';
-import { pathToFileURL } from 'node:url';
-import path from 'node:path';
 
-const loader = pathToFileURL(path.join(import.meta.dirname, 'typescript.mjs')).href;
+import { translated } from './translated.ts';
 
 /** Starts `node <file> <args>` with its output piped. It dies with the test unless it is ended before. */
 export function startTypeScript(
@@ -12,7 +10,7 @@ export function startTypeScript(
   args: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
 ): ChildProcess {
-  const child = spawn(process.execPath, ['--no-warnings', '--import', loader, file, ...args], {
+  const child = spawn(process.execPath, ['--no-warnings', translated(file), ...args], {
     env: { ...env, NODE_OPTIONS: '' },
     // A group of its own, so that a test can do what a terminal does: signal all of it.
     detached: true,
