@@ -40,6 +40,8 @@ export type PlayedNode = {
   onChanged(look: () => void): () => void;
   /** Reports: by default that what it was last told is applied. */
   report(of?: Partial<Report>): Promise<void>;
+  /** The same, once: it rejects where the bus does not answer, as it does to a node that it lets in no more. */
+  reportOnce(): Promise<void>;
   /** Applies whatever it is told from now on, and grants whatever its lists say, as `plays` has it, until stopped. */
   behave(plays?: Plays): () => void;
   close(): Promise<void>;
@@ -124,11 +126,10 @@ function play(node: NodeName, key: SealingKey, bus: BusConnection): PlayedNode {
     const { digest, number, body } = last.envelope;
     return { digest, number, declaration: declaration.parse(JSON.parse(body)) };
   };
-  const report = async (of: Partial<Report> = {}): Promise<void> => {
-    const now = await told();
+  const reported = (now: Told | undefined, of: Partial<Report>): Report => {
     const count = now?.declaration.resources.length ?? 0;
     sequence += 1;
-    const said: Report = {
+    return {
       schema: 'mesh.report',
       version: 1,
       node,
@@ -148,6 +149,9 @@ function play(node: NodeName, key: SealingKey, bus: BusConnection): PlayedNode {
       stampedAt: new Date().toISOString(),
       ...of,
     };
+  };
+  const report = async (of: Partial<Report> = {}): Promise<void> => {
+    const said = reported(await told(), of);
     await patiently(() => publishReport(bus, said));
   };
   return {
@@ -155,6 +159,7 @@ function play(node: NodeName, key: SealingKey, bus: BusConnection): PlayedNode {
     key,
     told,
     report,
+    reportOnce: async () => void (await publishReport(bus, reported(undefined, {}))),
     async untilTold(what, fits) {
       const found: Told[] = [];
       await until(
