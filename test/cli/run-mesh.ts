@@ -13,7 +13,9 @@ export type Ran = { readonly code: number | null; readonly stdout: string; reado
 export type How = {
   readonly cwd?: string;
   readonly env?: Readonly<Record<string, string>>;
-  readonly input?: string;
+  readonly input?: string | Uint8Array;
+  /** What has to be seen on stdout before `input` is given, which then stays open: somebody who waits to be asked. */
+  readonly after?: string;
 };
 
 /** A new folder that nothing else uses. */
@@ -40,7 +42,7 @@ export function runLineOnTerminal(line: string, how: How = {}): Promise<Ran> {
 /** `mesh`, for a line of a shell. */
 export const meshInShell = `${process.execPath} ${mesh}`;
 
-async function run(program: string, args: readonly string[], { cwd, env, input }: How): Promise<Ran> {
+async function run(program: string, args: readonly string[], { cwd, env, input, after }: How): Promise<Ran> {
   const home = emptyFolder();
   const child = spawn(program, args, {
     cwd: cwd ?? home,
@@ -48,10 +50,16 @@ async function run(program: string, args: readonly string[], { cwd, env, input }
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   let [stdout, stderr] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => (stdout += chunk));
+  let isAsked = after === undefined;
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk;
+    if (isAsked || after === undefined || !stdout.includes(after)) return;
+    isAsked = true;
+    child.stdin.write(input ?? '');
+  });
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => (stderr += chunk));
   child.stdin.on('error', () => undefined);
-  child.stdin.end(input ?? '');
+  if (after === undefined) child.stdin.end(input ?? '');
   await once(child, 'close');
   return { code: child.exitCode, stdout, stderr };
 }

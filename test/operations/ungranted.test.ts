@@ -102,7 +102,7 @@ test('[C34] a value that the server refuses is named with its reason, and the co
 test('[S13] [C34] one that a person handed over is accepted anew, and what is no value’s fault is looked into', async () => {
   await world.ask(`update mesh.pair_secrets set origin = 'accepted'`);
   await granterSays({ state: 'fault', fault: refused, valueRefused: true });
-  expect((await see()).ungranted).toMatchObject([{ next: [`mesh secret accept ${path}`] }]);
+  expect((await see()).ungranted).toMatchObject([{ next: ['mesh secret accept beta/notes postgres-database'] }]);
   await granterSays({ state: 'fault', fault: 'the role is in use by something the granter did not make' });
   expect((await see()).ungranted).toMatchObject([{ next: [`mesh why ${path}`] }]);
 });

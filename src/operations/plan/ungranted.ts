@@ -1,8 +1,9 @@
+import { acceptingOf } from '../../domain/credential/accepting.ts';
 import { pairPath, type PairKey } from '../../domain/credential/credential.ts';
 import { given } from '../../domain/words/given.ts';
 import type { NodeName } from '../../domain/words/names.ts';
 import type { GranterRow, ReportReads } from '../ports/declaration-rows.ts';
-import type { BoundReads, PairSecretRow, SecretReads } from '../ports/secret-rows.ts';
+import type { BoundReads, Origin, PairSecretRow, SecretReads } from '../ports/secret-rows.ts';
 
 /**
  * A credential that its provider's server does not take, or, without `to`, a granter that can grant nothing at all for now. What
@@ -56,7 +57,6 @@ function ungrantedOne({ key, generation, origin }: PairSecretRow, { status }: Gr
   );
   if (entry?.state !== 'fault') return [];
   const path = pairPath(key);
-  const remedy = origin === 'accepted' ? `mesh secret accept ${path}` : rotating(key);
   return [
     {
       provider: key.providerNode,
@@ -66,12 +66,14 @@ function ungrantedOne({ key, generation, origin }: PairSecretRow, { status }: Gr
       reason: entry.fault ?? 'it gave no reason',
       ...given('since', entry.faultSince),
       // Another value helps where it is the value that is refused (C34); anything else is to be put right at the server.
-      next: [entry.valueRefused === true ? remedy : `mesh why ${path}`],
+      next: [entry.valueRefused === true ? valueFor(key, origin) : `mesh why ${path}`],
     },
   ];
 }
 
 /** The command that gives this credential another value, and no other one. */
-export function rotating({ consumerNode, consumerModule, provision, local }: PairKey): string {
+export function valueFor(key: PairKey, origin: Origin): string {
+  if (origin === 'accepted') return acceptingOf({ kind: 'pair', key });
+  const { consumerNode, consumerModule, provision, local } = key;
   return `mesh secret rotate ${consumerNode}/${consumerModule} --provision ${provision}${local === undefined ? '' : ` --local ${local}`}`;
 }

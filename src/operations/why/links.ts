@@ -9,7 +9,7 @@ import type { Inventory, PortRow } from '../../domain/resolution/inventory.ts';
 import { walk } from '../../domain/resolution/walk.ts';
 import type { NodeName, Placed } from '../../domain/words/names.ts';
 import type { JudgedNode } from '../plan/judge-nodes.ts';
-import { rotating } from '../plan/ungranted.ts';
+import { valueFor } from '../plan/ungranted.ts';
 import type { GranterRow } from '../ports/declaration-rows.ts';
 import type { PairSecretRow } from '../ports/secret-rows.ts';
 import type { EventRow } from '../ports/work.ts';
@@ -136,7 +136,7 @@ export function credentialLinks({ pairs, granters }: Facts, key: PairKey): reado
         'granter',
         `${key.providerNode} says it is ${entry.state}${entry.fault === undefined ? '' : `: ${entry.fault}`}`,
         // Where it is the value that is refused, only another one helps (C34).
-        ...(entry.valueRefused === true && current.origin === 'made' ? [rotating(key)] : []),
+        ...(entry.valueRefused === true ? [valueFor(key, current.origin)] : []),
         'mesh status --watch',
       ),
     ];
