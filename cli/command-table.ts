@@ -9,6 +9,7 @@ import { assign } from './commands/assign.ts';
 import { complete } from './commands/complete.ts';
 import { completion } from './commands/completion.ts';
 import { configShow } from './commands/config/show.ts';
+import { doctor } from './commands/doctor.ts';
 import { events } from './commands/events.ts';
 import { host } from './commands/host.ts';
 import { moduleAdd } from './commands/module/add.ts';
@@ -92,6 +93,7 @@ export const commandTable: readonly CommandDefinition[] = [
   secretRotate,
   secretAccept,
   configShow,
+  doctor,
   completion,
   workController,
   workProvisioner,

@@ -68,6 +68,8 @@ export async function connectBus(to: {
   readonly name: string;
   readonly credential: BusCredential;
   readonly patient?: boolean;
+  /** How long one attempt, and one request, may take, ms; five seconds when left out. */
+  readonly withinMs?: number;
   readonly onStatus?: (status: BusStatus) => void;
 }): Promise<BusConnection> {
   const pauses = reconnectPauses();
@@ -81,7 +83,7 @@ export async function connectBus(to: {
     ignoreAuthErrorAbort: true,
     reconnectDelayHandler: () => pauses.untilNext(),
     pingInterval: 20_000,
-    timeout: 5_000,
+    timeout: to.withinMs ?? 5_000,
     noAsyncTraces: true,
   });
   const listeners = new Set<(status: BusStatus) => void>();

@@ -10,11 +10,13 @@ import type { Seed } from '../bus/seed.ts';
 import { KeyFileFault, readPrivateFile, writePrivateFile } from '../sealing/key-files.ts';
 import { Plaintext } from '../sealing/plaintext.ts';
 import { declarationKeyPem, loadDeclarationKey, makeDeclarationKey, type DeclarationKey } from '../sealing/signing.ts';
-import { privateFolder, writeWhole } from './files.ts';
+import { privateFolder, storePasswordFiles, writeWhole } from './files.ts';
 
 export type ControllerKeys = { readonly bus: BusIdentity; readonly declarations: DeclarationKey };
 
 const accountsFile = z.strictObject({ system: z.string(), mesh: z.string() });
+const signingFile = 'declaration-signing.pem';
+const accountsName = 'bus-accounts.json';
 const seedFiles: Readonly<Record<keyof BusSeeds, string>> = {
   operator: 'bus-operator.nk',
   accountSigning: 'bus-account-signing.nk',
@@ -26,9 +28,30 @@ const seedFiles: Readonly<Record<keyof BusSeeds, string>> = {
 export async function controllerKeysAt(stateDir: string): Promise<ControllerKeys> {
   const folder = await privateFolder(path.join(stateDir, 'secrets'));
   const declarations = loadDeclarationKey(
-    await keptOrMade(path.join(folder, 'declaration-signing.pem'), () => declarationKeyPem(makeDeclarationKey())),
+    await keptOrMade(path.join(folder, signingFile), () => declarationKeyPem(makeDeclarationKey())),
   );
   return { bus: await busIdentityAt(folder), declarations };
+}
+
+/** Every file of the controller's secrets, the passwords of its store included (S21). */
+export function controllerSecretFiles(stateDir: string): readonly string[] {
+  const names = [...Object.values(seedFiles), signingFile, accountsName, ...storePasswordFiles];
+  return names.map((name) => path.join(stateDir, 'secrets', name));
+}
+
+/** The bus identity of this state folder as it stands, for whoever only looks: nothing is made. Throws `KeyFileFault` where a key is missing or open to others. */
+export async function readBusIdentity(stateDir: string): Promise<BusIdentity> {
+  const folder = path.join(stateDir, 'secrets');
+  const read = async (name: keyof BusSeeds): Promise<string> =>
+    textOf(await readPrivateFile(path.join(folder, seedFiles[name])));
+  const [operator, accountSigning, systemUser, meshUser] = [
+    await read('operator'),
+    await read('accountSigning'),
+    await read('systemUser'),
+    await read('meshUser'),
+  ];
+  const accounts = accountsFile.parse(JSON.parse(await readFile(path.join(folder, accountsName), 'utf8')));
+  return loadBusIdentity({ operator, accountSigning, systemUser, meshUser }, accounts);
 }
 
 async function busIdentityAt(folder: string): Promise<BusIdentity> {
@@ -42,14 +65,13 @@ async function busIdentityAt(folder: string): Promise<BusIdentity> {
     await keep('meshUser'),
   ];
   // Written last: the two public keys name accounts that only these seeds can sign for.
-  const accounts = await accountsAt(path.join(folder, 'bus-accounts.json'), made.accounts);
-  const text = (seed: Plaintext): string => seed.reveal((bytes) => Buffer.from(bytes).toString('utf8'));
+  const accounts = await accountsAt(path.join(folder, accountsName), made.accounts);
   return loadBusIdentity(
     {
-      operator: text(operator),
-      accountSigning: text(accountSigning),
-      systemUser: text(systemUser),
-      meshUser: text(meshUser),
+      operator: textOf(operator),
+      accountSigning: textOf(accountSigning),
+      systemUser: textOf(systemUser),
+      meshUser: textOf(meshUser),
     },
     accounts,
   );
@@ -72,4 +94,5 @@ async function keptOrMade(file: string, make: () => Plaintext): Promise<Plaintex
   return readPrivateFile(file);
 }
 
+const textOf = (seed: Plaintext): string => seed.reveal((bytes) => Buffer.from(bytes).toString('utf8'));
 const plaintextOf = (seed: Seed): Plaintext => seed.reveal((text) => new Plaintext(text));

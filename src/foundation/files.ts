@@ -3,6 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { chmod, mkdir, open, readFile, rename } from 'node:fs/promises';
 import path from 'node:path';
 
+/** The passwords of the mesh's own Postgres in the folder of secrets: the controller's role, and the superuser. */
+export const storePasswordFiles = ['postgres-controller', 'postgres-superuser'] as const;
+
 /** Writes a file that is never seen half written, even after the power went. */
 export async function writeWhole(file: string, text: string, mode: number): Promise<void> {
   const fresh = `${file}.${randomBytes(4).toString('hex')}.new`;

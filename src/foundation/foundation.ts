@@ -7,7 +7,7 @@ import { chmod, mkdir } from 'node:fs/promises';
 import path from 'node:path';
 
 import { isRefusal, type Refusal } from '../domain/refusal/refusal.ts';
-import { passwordFile, privateFolder } from './files.ts';
+import { passwordFile, privateFolder, storePasswordFiles } from './files.ts';
 import { logFile, stopKept } from './kept-process.ts';
 import { holdState } from './lock.ts';
 import { controllerRole, ensureMeshDatabase, meshDatabase } from './mesh-database.ts';
@@ -105,6 +105,9 @@ export async function readFoundation(stateDir: string): Promise<Foundation | und
     : foundationAt(stateDir, kept);
 }
 
+/** The file that a part's server writes its output to, where this machine raised it. */
+export const logOfPart = (stateDir: string, part: FoundationPart): string => logFile(stateDir, titles[part]);
+
 /** Which parts run now. */
 export async function runningParts(stateDir: string): Promise<readonly FoundationPart[]> {
   const runs = async (pidFile: string): Promise<boolean> => {
@@ -125,6 +128,7 @@ const titles = { postgres: 'PostgreSQL', nats: 'NATS', temporal: 'Temporal' } as
 >;
 const lockOf = (stateDir: string): string => path.join(stateDir, 'run/raising.lock');
 const postgresDir = (stateDir: string): string => path.join(stateDir, 'postgres');
+const [controllerPassword, superuserPassword] = storePasswordFiles;
 const secretFile = (stateDir: string, name: string): string => path.join(stateDir, 'secrets', name);
 
 type Raised = { readonly wasRunning: boolean };
@@ -196,8 +200,8 @@ function foundationAt(stateDir: string, kept: KeptAddresses): Foundation {
       port: portOf(kept, 'postgres'),
       database: meshDatabase,
       user: controllerRole,
-      passwordFile: secretFile(stateDir, 'postgres-controller'),
-      superuserPasswordFile: secretFile(stateDir, 'postgres-superuser'),
+      passwordFile: secretFile(stateDir, controllerPassword),
+      superuserPasswordFile: secretFile(stateDir, superuserPassword),
     },
     nats: { url: `nats://${host}:${portOf(kept, 'nats')}`, host, port: portOf(kept, 'nats') },
     temporal: {

@@ -73,15 +73,19 @@ export async function startNats(asked: NatsAsked): Promise<{ readonly wasRunning
     stateDir: asked.stateDir,
     pidFile: natsPidFile(asked.stateDir),
     listens: [{ address: asked.address, port: asked.port }],
-    isReady: () => greets(asked.address, asked.port, asked.name),
+    isReady: () => greets(asked.address, asked.port, { name: asked.name }),
     readyWithinMs: 30_000,
   });
 }
 
-/** Whether the server of this name answers: a NATS server speaks first, and says who it is. */
-async function greets(address: string, port: number, name: string): Promise<boolean> {
+/** Whether a server answers, the one of this name where one is given: a NATS server speaks first, and says who it is. */
+export async function greets(
+  address: string,
+  port: number,
+  { name, withinMs = 2_000 }: { readonly name?: string; readonly withinMs?: number } = {},
+): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = createConnection({ host: address, port, timeout: 2_000 });
+    const socket = createConnection({ host: address, port, timeout: withinMs });
     const answer = (is: boolean): void => {
       resolve(is);
       socket.destroy();
@@ -90,7 +94,9 @@ async function greets(address: string, port: number, name: string): Promise<bool
     socket.once('timeout', () => answer(false));
     socket.once('close', () => answer(false));
     socket.once('data', (first) =>
-      answer(first.toString('utf8').startsWith('INFO ') && first.includes(`"server_name":"${name}"`)),
+      answer(
+        first.toString('utf8').startsWith('INFO ') && (name === undefined || first.includes(`"server_name":"${name}"`)),
+      ),
     );
   });
 }

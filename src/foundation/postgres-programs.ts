@@ -44,6 +44,26 @@ export async function findPostgres(env: Env, packed: Packed = packageFolder()): 
   return copied;
 }
 
+/**
+ * The server's program where it runs on this machine already, with the version of the package; `at` is undefined where
+ * `findPostgres` would first have to make links, a copy or a user. Changes nothing. Errors: no build for this platform is installed.
+ */
+export async function lookForPostgres(
+  env: Env,
+  packed: Packed = packageFolder(),
+): Promise<{ readonly version: string; readonly at: string | undefined }> {
+  const { version } = packed;
+  const isRoot = process.getuid?.() === 0;
+  const owner = isRoot ? await lookUp('postgres') : undefined;
+  if (isRoot && owner === undefined) return { version, at: undefined };
+  const caches = [path.join(cacheFolder(env), `postgres-${version}`), `/var/cache/mesh/postgres-${version}`];
+  for (const native of [packed.native, ...caches.map((folder) => path.join(folder, 'native'))]) {
+    const programs = programsIn(native, owner);
+    if (await runs(programs)) return { version, at: programs.postgres };
+  }
+  return { version, at: undefined };
+}
+
 function programsIn(native: string, owner: Owner | undefined): PostgresPrograms {
   return { initdb: path.join(native, 'bin/initdb'), postgres: path.join(native, 'bin/postgres'), owner };
 }

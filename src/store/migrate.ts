@@ -73,16 +73,28 @@ async function migrationsIn(client: pg.Client): Promise<readonly string[] | unde
   return rows.map(({ name }) => name);
 }
 
-/** How the store stands to this code: which migrations it has that this code does not know, and which it has not had yet. */
+/**
+ * How the store stands to this code: which migrations it has had, which of them this code does not know, and which it has not
+ * had yet. `withinMs`: how long each step towards an answer may take; for as long as it takes when left out.
+ */
 export async function versionsApart(
   connection: StoreAddress,
-): Promise<{ readonly newer: readonly string[]; readonly missing: readonly string[] }> {
+  { withinMs }: { readonly withinMs?: number } = {},
+): Promise<{
+  readonly ran: readonly string[];
+  readonly newer: readonly string[];
+  readonly missing: readonly string[];
+}> {
   const known = await knownMigrations(await migrationsFolder());
-  const client = new pg.Client(connectionOf(connection));
-  await client.connect();
+  const bounds = withinMs === undefined ? {} : { connectionTimeoutMillis: withinMs, query_timeout: withinMs };
+  const client = new pg.Client({ ...connectionOf(connection), ...bounds });
+  // A line that breaks is told by what was asked over it.
+  client.on('error', () => {});
   try {
+    await client.connect();
     const ran = (await migrationsIn(client)) ?? [];
-    return { newer: ran.filter((name) => !known.includes(name)), missing: known.filter((name) => !ran.includes(name)) };
+    const isKnown = (name: string): boolean => known.includes(name);
+    return { ran, newer: ran.filter((name) => !isKnown(name)), missing: known.filter((name) => !ran.includes(name)) };
   } finally {
     await client.end();
   }

@@ -39,7 +39,7 @@ import { sayFailingSteps } from './failing-steps.ts';
 import { pointsAroundSteps, withPoints, type Reached } from './points.ts';
 import { serveProvisioning } from './provisioning-desk.ts';
 import { seatAddresses } from './seat-accounts.ts';
-import { startTemporalWorker, workflowBundle } from './temporal-worker.ts';
+import { serving, startTemporalWorker, workflowBundle } from './temporal-worker.ts';
 import { createWakes } from './wakes.ts';
 
 export type ControllerAsked = {
@@ -151,8 +151,9 @@ async function serve(
   const stop = (): void => worker.shutdown();
   if (asked.signal.aborted) stop();
   else asked.signal.addEventListener('abort', stop, { once: true });
+  const { postgres, nats, temporal: acts } = foundation;
   logger.info(
-    { postgres: foundation.postgres.port, nats: foundation.nats.port, temporal: foundation.temporal.address },
+    { ...serving(controllerQueue, acts.address), postgres: postgres.port, nats: nats.port },
     'the controller serves',
   );
   asked.onReady?.();

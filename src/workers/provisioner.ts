@@ -22,7 +22,7 @@ import { serveProvisionerSeat } from '../seats/mesh-provisioner/serve.ts';
 import { holdSeatVerb, leaveSeatVerb } from '../seats/the-controller/verbs.ts';
 import { beatForShortSteps } from './beats.ts';
 import { compileAtStart, keepSchedule } from './registry-schedule.ts';
-import { startTemporalWorker, workflowBundle } from './temporal-worker.ts';
+import { serving, startTemporalWorker, workflowBundle } from './temporal-worker.ts';
 
 export type ProvisionerAsked = {
   readonly stateDir: string;
@@ -163,7 +163,7 @@ class HeldSeat {
     };
     await keepSchedule(address, logger);
     await compileAtStart(address);
-    logger.info({ temporal: address }, 'the provisioner serves');
+    logger.info(serving(provisionerQueue, address), 'the provisioner serves');
   }
 
   /** Rejects when what it serves breaks. */

@@ -55,6 +55,11 @@ export async function startTemporalWorker(of: {
   };
 }
 
+/** What a worker's log says once it serves: a worker on another queue than the one that is waited on is seen there and nowhere else (C88). */
+export function serving(taskQueue: string, temporal: string) {
+  return { taskQueue, namespace: meshNamespace, temporal };
+}
+
 let speaking = false;
 /** The SDK has one logger a process, set before anything of it runs. */
 function speakThrough(logger: Logger): void {
