@@ -5,28 +5,37 @@ import type { Foundation } from '../src/foundation/foundation.ts';
 import type { ActRow } from '../src/operations/ports/act-rows.ts';
 import type { Store } from '../src/store/store.ts';
 import type { Context } from './context.ts';
-import { problem, Stopped } from './problem.ts';
+import { problem, Stopped, type Problem } from './problem.ts';
 
 export type Controller = {
   readonly foundation: Foundation;
   readonly store: Store;
+  /** Who asks. */
+  readonly person: string;
   /** Connects at the first call. */
   readonly temporal: () => Promise<Client>;
   /** The act's own record; undefined before its first step. */
   readonly readAct: (act: string) => Promise<ActRow | undefined>;
+  /** Why the store takes no changes, where it does not: for when something does not go through. */
+  readonly refusesWrites: () => Promise<Problem | undefined>;
 };
 
-/** Runs `use` with the mesh of the state folder, and closes what was opened. Ends the command as `no-mesh` where there is none. */
+/**
+ * Runs `use` with the mesh of the state folder, and closes what was opened. Ends the command as `no-mesh` where there is none, and as
+ * `store-down` where the store does not answer or takes no writes.
+ */
 export async function withController<T>(context: Context, use: (controller: Controller) => Promise<T>): Promise<T> {
   const { stateFolder, person } = context.settings;
   const foundation = await foundationAt(stateFolder);
   const { openStore } = await import('../src/store/store.ts');
-  const store = openStore({ ...foundation.postgres, connections: 4 });
+  const { refusesWrites, sayingStore } = await import('./store-fault.ts');
+  const store = sayingStore(openStore({ ...foundation.postgres, connections: 4 }), foundation.postgres);
   let client: Promise<Client> | undefined;
   try {
     return await use({
       foundation,
       store,
+      person,
       temporal: () => {
         client ??= import('./acts/temporal.ts').then(({ connectTemporal }) =>
           connectTemporal(foundation.temporal, person),
@@ -34,6 +43,7 @@ export async function withController<T>(context: Context, use: (controller: Cont
         return client;
       },
       readAct: (act) => store.read((view) => view.actRow(act)),
+      refusesWrites: () => refusesWrites(store, person),
     });
   } catch (fault) {
     throw (await otherVersion(foundation, fault)) ?? fault;

@@ -20,6 +20,7 @@ export const problemKinds = {
   'wait-timed-out': exit.stillRunning,
   interrupted: exit.interrupted,
   'act-failed': exit.unwell,
+  'store-down': exit.failed,
   fault: exit.failed,
   bug: exit.failed,
 } as const satisfies Readonly<Record<string, ExitCode>>;

@@ -10,6 +10,7 @@ import { tryingInWords, type Trying } from '../bodies/trying.ts';
 import type { Context } from '../context.ts';
 import { problem, problemOfRefusal, Stopped, type Problem } from '../problem.ts';
 import { span } from '../render/time.ts';
+import { isStoreDown } from '../store-fault.ts';
 import type { StartedAct } from './start-act.ts';
 import { tryingOf } from './trying.ts';
 
@@ -21,6 +22,8 @@ export type Following = {
   readonly timeoutMs: number;
   readonly context: Context;
   readonly readAct: ReadAct;
+  /** Whether the store takes changes: what is wrong with it, where it does not. */
+  readonly refusesWrites: () => Promise<Problem | undefined>;
 };
 
 /** After how long without a first step the missing worker is named (A15). */
@@ -42,7 +45,7 @@ const waits = z.object({
 export async function followAct<T>(
   started: StartedAct,
   schema: z.ZodType<T>,
-  { client, timeoutMs, context, readAct }: Following,
+  { client, timeoutMs, context, readAct, refusesWrites }: Following,
 ): Promise<T> {
   const { progress } = context;
   // The server is asked in one long call; whoever leaves must not wait for its end.
@@ -58,6 +61,7 @@ export async function followAct<T>(
   let begun = false;
   let saidNoWorker = false;
   let trying: Trying | undefined;
+  let storeDown: Problem | undefined;
   let askedAtMs = 0;
   try {
     for (;;) {
@@ -68,7 +72,8 @@ export async function followAct<T>(
         if ('failed' in came) throw stoppedBy(came.failed, started);
         return schema.parse(came.value);
       }
-      const row = await readAct(started.act);
+      const look = await lookAt(started.act, readAct);
+      const row = 'row' in look ? look.row : undefined;
       const waitedMs = Date.now() - startedMs;
       begun ||= row !== undefined;
       if (waitedMs >= noWorkerAfterMs && waitedMs - askedAtMs >= askEveryMs) {
@@ -76,15 +81,22 @@ export async function followAct<T>(
         trying = await tryingOf(client, started.workflowId, started.act);
         // Somebody has taken it up, although nothing of it could be written down yet.
         begun ||= trying !== undefined;
+        storeDown = trying === undefined || 'down' in look ? undefined : await refusesWrites();
       }
-      if (!begun && !saidNoWorker && waitedMs >= noWorkerAfterMs) {
+      const down = 'down' in look ? look.down : storeDown;
+      if (!begun && !saidNoWorker && down === undefined && waitedMs >= noWorkerAfterMs) {
         saidNoWorker = true;
         progress.say(`No controller has taken ${started.workflowId} up yet. Start one: mesh work controller`);
       }
-      if (trying !== undefined) progress.step(stillFailing(tryingInWords(trying), context));
+      if (down !== undefined) progress.step(context.progressLook.paint.yellow(whileDown(down)));
+      else if (trying !== undefined) progress.step(stillFailing(tryingInWords(trying), context));
       else if (row !== undefined) progress.step(stepOf(waits.parse(row.detail), context));
       if (waitedMs >= timeoutMs)
-        throw new Stopped(begun ? timedOut(started, timeoutMs, row?.detail, trying) : noWorker(started));
+        throw new Stopped(
+          begun || down !== undefined
+            ? timedOut(started, timeoutMs, { detail: row?.detail, trying, down })
+            : noWorker(started),
+        );
     }
   } finally {
     progress.clear();
@@ -93,15 +105,48 @@ export async function followAct<T>(
   }
 }
 
-/** Waits until the act's first step has run, for at most five seconds; false when it has not (A15). */
-export async function hasBegun(started: StartedAct, readAct: ReadAct): Promise<boolean> {
+/**
+ * Waits until the act's first step has run, for at most five seconds. What keeps it from it, where it has not: the store, a step
+ * that fails, or nobody is there to begin it (A15).
+ */
+export async function hasBegun(
+  started: StartedAct,
+  { client, readAct, refusesWrites }: Pick<Following, 'client' | 'readAct' | 'refusesWrites'>,
+): Promise<'begun' | { readonly says: string }> {
   const until = Date.now() + noWorkerAfterMs;
   for (;;) {
-    if ((await readAct(started.act)) !== undefined) return true;
-    if (Date.now() >= until) return false;
+    const look = await lookAt(started.act, readAct);
+    if ('row' in look && look.row !== undefined) return 'begun';
+    if (Date.now() >= until) {
+      const trying = await tryingOf(client, started.workflowId, started.act);
+      const down = 'down' in look ? look.down : trying && (await refusesWrites());
+      if (down !== undefined) return { says: whileDown(down) };
+      return {
+        says:
+          trying === undefined
+            ? `No controller has taken it up yet. Start one: mesh work controller`
+            : `It does not begin: ${tryingInWords(trying)}`,
+      };
+    }
     await pause(100);
   }
 }
+
+type Look = { readonly row: Awaited<ReturnType<ReadAct>> } | { readonly down: Problem };
+
+/** The act's record. While the store is down the act goes on in Temporal, and whoever waits for it goes on waiting (U2). */
+async function lookAt(act: string, readAct: ReadAct): Promise<Look> {
+  try {
+    return { row: await readAct(act) };
+  } catch (thrown) {
+    if (isStoreDown(thrown)) return { down: thrown.problem };
+    throw thrown;
+  }
+}
+
+/** The fault and the command that ends it, in one line of progress. */
+const whileDown = ({ what, next }: Problem): string =>
+  `Waiting for the store: ${what}${next[0] === undefined ? '' : ` (${next[0]})`}`;
 
 /** What a person is told of an act that no controller has begun. */
 export function noWorker({ workflowId, act }: StartedAct): Problem {
@@ -156,16 +201,15 @@ function goesOn({ workflowId, act }: StartedAct, kind: 'interrupted'): Problem {
 function timedOut(
   { workflowId, act }: StartedAct,
   timeoutMs: number,
-  detail: unknown,
-  trying: Trying | undefined,
+  { detail, trying, down }: { detail: unknown; trying: Trying | undefined; down: Problem | undefined },
 ): Problem {
   const { waitsFor } = waits.catch({ waitsFor: [], failing: '' }).parse(detail);
   const working = waitsFor.length === 0 ? 'it is still working' : `it waits for ${waitsFor.slice(0, 5).join('; ')}`;
   return problem('wait-timed-out', {
     what: `${workflowId} has not ended after ${span(timeoutMs)}; it goes on`,
-    why: trying === undefined ? working : tryingInWords(trying),
-    next: [`mesh act show ${workflowId} --wait`],
-    facts: { act, workflowId, waitsFor, ...trying },
+    why: down?.what ?? (trying === undefined ? working : tryingInWords(trying)),
+    next: [...(down?.next ?? []), `mesh act show ${workflowId} --wait`],
+    facts: { act, workflowId, waitsFor, ...trying, ...(down === undefined ? {} : { storeDown: down.what }) },
   });
 }
 

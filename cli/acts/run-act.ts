@@ -36,15 +36,16 @@ export async function runAct<Result extends Body>(
   const ui = uiLink(controller.foundation.temporal, workflowId, act);
   context.progress.say(`${attached ? 'Joined what runs already' : asked.summary}: ${workflowId}`);
   if (given.flag('detach')) {
-    const begun = await hasBegun(started, controller.readAct);
-    if (!begun) context.progress.say(`No controller has taken it up yet. Start one: mesh work controller`);
-    return answer('mesh.act-started', { act, workflowId, attached, begun, ui }, drawDetached);
+    const begun = await hasBegun(started, { client, ...controller });
+    if (begun !== 'begun') context.progress.say(begun.says);
+    return answer('mesh.act-started', { act, workflowId, attached, begun: begun === 'begun', ui }, drawDetached);
   }
   const result = await followAct(started, ending.result, {
     client,
     timeoutMs: given.number('timeout'),
     context,
     readAct: controller.readAct,
+    refusesWrites: controller.refusesWrites,
   });
   return answer(ending.schema, { ...result, attached, workflowId, ui }, ending.draw, ending.exitCode(result));
 }

@@ -4,10 +4,14 @@ import { Client, Connection } from '@temporalio/client';
 import { meshNamespace } from '../../src/domain/act/act.ts';
 import type { Foundation } from '../../src/foundation/foundation.ts';
 
-/** Connects as the person who asks, so that the UI names them (A12). Errors: nothing answers there within five seconds. */
-export async function connectTemporal({ address }: Foundation['temporal'], person: string): Promise<Client> {
+/** Connects as the person who asks, so that the UI names them (A12). Errors: nothing answers there in time. */
+export async function connectTemporal(
+  { address }: Foundation['temporal'],
+  person: string,
+  withinMs = 5_000,
+): Promise<Client> {
   try {
-    const connection = await Connection.connect({ address, connectTimeout: '5s' });
+    const connection = await Connection.connect({ address, connectTimeout: withinMs });
     return new Client({ connection, namespace: meshNamespace, identity: person });
   } catch (cause) {
     throw new Error(`Temporal does not answer at ${address}`, { cause });

@@ -14,12 +14,16 @@ export const acts: CommandDefinition = {
   async run(given, context) {
     const { withController } = await import('../controller.ts');
     const { actBody } = await import('../bodies/act.ts');
+    const { unbegunActs } = await import('../acts/unbegun.ts');
     const { listActs } = await import('../../src/operations/plan/list-acts.ts');
-    return withController(context, async ({ store, foundation: { temporal } }) => {
-      const rows = await listActs(store, { limit: given.number('limit'), openOnly: given.flag('open') });
+    return withController(context, async (controller) => {
+      const { store, foundation } = controller;
+      const { temporal } = foundation;
+      const which = { limit: given.number('limit'), openOnly: given.flag('open') };
+      const [rows, waiting] = await Promise.all([listActs(store, which), unbegunActs(controller)]);
       return answer(
         'mesh.acts',
-        { acts: rows.map((row) => actBody(row, temporal)), temporalUi: temporal.uiUrl },
+        { acts: rows.map((row) => actBody(row, temporal)), ...waiting, temporalUi: temporal.uiUrl },
         drawActs,
       );
     });

@@ -1,4 +1,5 @@
 import type { Status } from '../../src/operations/plan/status.ts';
+import type { Waiting } from '../acts/unbegun.ts';
 import { answer, type Answer } from '../answer.ts';
 import type { Context } from '../context.ts';
 import type { Controller } from '../controller.ts';
@@ -24,18 +25,23 @@ export const status: CommandDefinition = {
   },
 };
 
-async function look({ store, foundation }: Controller): Promise<Answer> {
+async function look(controller: Controller): Promise<Answer> {
   const { status: read } = await import('../../src/operations/plan/status.ts');
   const { sha256Hex } = await import('../../src/sealing/digest.ts');
-  return answerOf(await read(store, sha256Hex, Date.now()), foundation);
+  const { unbegunActs } = await import('../acts/unbegun.ts');
+  const { store, foundation } = controller;
+  const [now, waiting] = await Promise.all([read(store, sha256Hex, Date.now()), unbegunActs(controller)]);
+  return answerOf(now, foundation, waiting);
 }
 
-function answerOf(now: Status, { temporal }: Controller['foundation']): Answer {
+/** What the store says; and what waits to be begun, which Temporal alone knows. */
+function answerOf(now: Status, { temporal }: Controller['foundation'], waiting: Waiting = { unbegun: [] }): Answer {
+  const needsAttention = now.needsAttention || waiting.unbegun.length > 0;
   return answer(
     'mesh.status',
-    { ...now, temporalUi: temporal.uiUrl },
+    { ...now, ...waiting, needsAttention, temporalUi: temporal.uiUrl },
     drawStatus,
-    now.needsAttention ? exit.unwell : exit.done,
+    needsAttention ? exit.unwell : exit.done,
   );
 }
 

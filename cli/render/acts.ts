@@ -1,17 +1,20 @@
 import type { Json } from '../answer.ts';
+import type { Waiting } from '../acts/unbegun.ts';
 import type { ActBody, EventBody } from '../bodies/act.ts';
 import { tryingInWords, type Trying } from '../bodies/trying.ts';
 import type { Look } from './look.ts';
 import { nextLines } from './problem.ts';
+import { unbegunBlocks } from './unbegun.ts';
 import { facts, indent, table, type Cell } from './table.ts';
 import { time } from './time.ts';
 
 /** `mesh acts`. */
 export function drawActs(
-  { acts, temporalUi }: { readonly acts: readonly ActBody[]; readonly temporalUi: string },
+  { acts, temporalUi, ...waiting }: Waiting & { readonly acts: readonly ActBody[]; readonly temporalUi: string },
   look: Look,
 ): string {
-  if (acts.length === 0) return `No act yet.\n${look.paint.dim(`Temporal UI: ${temporalUi}`)}`;
+  const unbegun = unbegunBlocks(waiting, look);
+  if (acts.length === 0 && unbegun.length === 0) return `No act yet.\n${look.paint.dim(`Temporal UI: ${temporalUi}`)}`;
   const rows = acts.map((act): readonly Cell[] => [
     stageCell(act.stage, look),
     time(act.startedAt, look),
@@ -19,10 +22,11 @@ export function drawActs(
     act.workflowId,
     act.summary,
   ]);
-  const waiting = acts.flatMap((act) => act.waitsFor.map((one) => `${act.workflowId} waits for ${one}`));
+  const waitsFor = acts.flatMap((act) => act.waitsFor.map((one) => `${act.workflowId} waits for ${one}`));
   return [
+    ...unbegun,
     table(['stage', 'started', 'person', 'act', 'what'], rows, look),
-    ...(waiting.length === 0 ? [] : [waiting.join('\n')]),
+    ...(waitsFor.length === 0 ? [] : [waitsFor.join('\n')]),
     look.paint.dim(`Temporal UI: ${temporalUi}`),
   ].join('\n\n');
 }

@@ -57,6 +57,11 @@ async function kill(title: string): Promise<void> {
   process.kill(pid, 'SIGKILL');
   await until(() => !alive(pid), { withinMs: 5_000, what: `${title} to be gone` });
 }
+/** Of the store's server: what it wrote down itself. */
+async function storesProcess(): Promise<{ readonly pid: number }> {
+  const written = await readFile(path.join(state, 'postgres', 'postmaster.pid'), 'utf8');
+  return { pid: Number(written.split('\n')[0]) };
+}
 function alive(pid: number): boolean {
   try {
     return !readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ');
@@ -372,6 +377,23 @@ describe('a mesh of two nodes', () => {
   }, 60_000);
 
   test('[U1] a world that is down is a fault: 1, in words, with no stack; [U11] and everything is there again after up', async () => {
+    // Of all that can be down, the store is what everything is kept in: it is said by name, also to whoever waits for an act.
+    const { pid } = await storesProcess();
+    process.kill(pid, 'SIGKILL');
+    await until(() => !alive(pid), { withinMs: 5_000, what: 'the store to be gone' });
+    for (const line of ['status', 'acts', 'secret rotate alpha/files', 'why alpha'])
+      expect({ line, ...(await json(...line.split(' '))) }).toMatchObject({
+        code: 1,
+        body: { kind: 'store-down', what: expect.stringContaining('the store does not answer at'), next: ['mesh up'] },
+      });
+    expect(await json('push', '--timeout', '2s')).toMatchObject({
+      code: 5,
+      body: {
+        kind: 'wait-timed-out',
+        why: expect.stringContaining('the store does not answer at'),
+        next: ['mesh up', 'mesh act show push/all --wait'],
+      },
+    });
     expect((await json('down')).code).toBe(0);
     const { code, stderr } = await mesh('status');
     expect(code).toBe(1);

@@ -96,7 +96,11 @@ export const shapes: Readonly<Record<string, z.ZodType>> = {
   }),
   plan: whole('mesh.plan', { hasChanges: z.boolean(), nodes: z.array(nodePlan).length(2) }),
   events: whole('mesh.events', { events: z.array(event).min(1) }),
-  acts: whole('mesh.acts', { acts: z.array(act).length(2), temporalUi: z.url() }),
+  acts: whole('mesh.acts', {
+    acts: z.array(act).length(2),
+    unbegun: z.array(z.unknown()).length(0),
+    temporalUi: z.url(),
+  }),
   'act show enrol/alpha': whole('mesh.act', { ...act.shape, detail: z.record(z.string(), z.unknown()) }),
   'why alpha': whole('mesh.why', {
     thing: z.literal('alpha'),
@@ -115,6 +119,7 @@ export const statusShape = whole('mesh.status', {
   nodes: z.array(nodeStatus),
   acts: z.array(z.looseObject({ act: z.string(), waitsFor: texts })),
   ungranted: z.array(z.unknown()).length(0),
+  unbegun: z.array(z.unknown()).length(0),
   unreadable: z.strictObject({ count: z.int(), subjects: texts }),
   needsAttention: z.boolean(),
   temporalUi: z.url(),

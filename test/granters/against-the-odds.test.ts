@@ -256,7 +256,9 @@ test.each(['json', 'password'] as const)(
     const [refused = ''] = valuesOf(1);
     await scripted([refused]);
     await place(mesh.store, beta.node, module);
-    const pushed = await (await mesh.start('pushNodes', pushId(undefined, sha256Hex), { person: 'ada' })).result();
+    const pushed: unknown = await (
+      await mesh.start('pushNodes', pushId(undefined, sha256Hex), { person: 'ada' })
+    ).result();
     expect(pushed).toMatchObject({ secretsMade: 1, applied: 2, failedCount: 0 });
     expect((await held(module)).password).toBe(refused);
     let status = await ungranted();
@@ -343,6 +345,24 @@ async function onServer(...sql: readonly string[]): Promise<void> {
   }
 }
 
+/** What both commands say, once each of them says that something has not begun. */
+async function inStep<Said extends { readonly body: Record<string, unknown> }>(
+  commands: readonly string[],
+  ask: (command: string) => Promise<Said>,
+): Promise<ReadonlyMap<string, Said>> {
+  const said = new Map<string, Said>();
+  for (const command of commands)
+    await until(
+      async () => {
+        const now = await ask(command);
+        said.set(command, now);
+        return now.body['store'] !== undefined;
+      },
+      { withinMs: 20_000, what: `mesh ${command} to say that the store takes no writes` },
+    );
+  return said;
+}
+
 describe('a store that refuses writes', () => {
   test('[C33] n7: from the start: nothing is changed anywhere, and once it takes them the rotation is made', async () => {
     const [before, from] = [await generations('notes'), statements.length];
@@ -350,7 +370,32 @@ describe('a store that refuses writes', () => {
     await onServer('alter system set default_transaction_read_only = on', 'select pg_reload_conf()');
     try {
       const handle = await rotate('notes');
-      await pause(3_000);
+      // Nothing of it can be written down, and all who ask are told what is wrong all the same.
+      const ofStore = expect.stringMatching(
+        /^the store at .* takes no writes: cannot execute \w+ in a read-only transaction/,
+      );
+      const stated = await inStep(['status', 'acts'], async (command) => {
+        const { code, stdout } = await runMesh([command, '--json', '--state', mesh.stateDir]);
+        return { code, body: asJson(stdout) };
+      });
+      for (const [command, { code, body }] of stated)
+        expect({ command, code, body }).toMatchObject({
+          code: command === 'status' ? 6 : 0,
+          body: {
+            store: { what: ofStore },
+            unbegun: [{ workflowId: handle.workflowId, trying: { step: 'prepareRotation' } }],
+          },
+        });
+      const wanted = 'secret rotate beta/notes --timeout 6s --json --state'.split(' ');
+      const asked = await runMesh([...wanted, mesh.stateDir]);
+      expect({ code: asked.code, body: asJson(asked.stdout) }).toMatchObject({
+        code: 5,
+        body: {
+          kind: 'wait-timed-out',
+          why: ofStore,
+          next: [expect.stringContaining('writable again'), expect.anything()],
+        },
+      });
       expect((await handle.describe()).status.name).toBe('RUNNING');
       expect(await generations('notes')).toEqual(before);
       expect(passwordsSet('notes', from)).toBe(0);

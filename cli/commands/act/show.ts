@@ -33,6 +33,7 @@ export const actShow: CommandDefinition = {
           timeoutMs: given.number('timeout'),
           context,
           readAct: controller.readAct,
+          refusesWrites: controller.refusesWrites,
         });
         found = await findAct(controller, act);
         if (isRefusal(found)) return found;

@@ -66,13 +66,15 @@ describe('what may still be granted', () => {
     { key, generation: 8 },
   ];
   const entry = (generation: number, refused: boolean) => ({
-    ...{ provider: alpha, node: beta, module: notes, generation, state: 'fault' as const },
-    ...{
-      seen: 0,
-      sessionsEnded: 0,
-      fault: 'must contain a digit',
-      ...(refused ? { valueRefused: true as const } : {}),
-    },
+    provider: alpha,
+    node: beta,
+    module: notes,
+    generation,
+    state: 'fault' as const,
+    seen: 0,
+    sessionsEnded: 0,
+    fault: 'must contain a digit',
+    ...(refused ? { valueRefused: true as const } : {}),
   });
 
   test('[C34] a value of before that the server refuses as well is not waited for, anything else that is in its way is', () => {
