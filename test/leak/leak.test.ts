@@ -5,7 +5,7 @@
 import { randomBytes } from 'node:crypto';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFile, readFile, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -39,6 +39,8 @@ const seed = randomBytes(8).toString('hex');
 const values = knownValues(seed, 40);
 const planted = values.at(-1) ?? '';
 const plantedAs = `value ${values.length - 1}`;
+/** Neither do these come from its random source: a person hands them over (S12), the last one in a way that is refused. */
+const brought = { own: values.at(-2) ?? '', pair: values.at(-3) ?? '', refused: values.at(-4) ?? '' };
 const known: readonly Known[] = values.flatMap((value, n) => [
   { of: `value ${n}`, secret: Buffer.from(value) },
   // What the value is the text of says as much.
@@ -80,6 +82,7 @@ async function useEveryCommand(used: LeakingMesh): Promise<void> {
   await run(['push']);
   await run(['secret', 'rotate', 'beta/notes', '--json']);
   await run(['secret', 'rotate', '--all', '--provider', 'alpha', '--provision', 'postgres-database']);
+  await acceptSome(used);
   await run(['push', '--json']);
   const token = path.join(temporary, 'token');
   await run(['node', 'invite', 'delta', '--out', token, '--json']);
@@ -117,11 +120,35 @@ async function useEveryCommand(used: LeakingMesh): Promise<void> {
     if (!isUsed(used, name) && !others.includes(name)) await read(name.split(' '), [0, 6, ...refused]);
 }
 
+/** Values that a person brings: from a file, which is gone afterwards, and from a pipe. */
+async function acceptSome({ run, read, temporary }: LeakingMesh): Promise<void> {
+  const folder = path.join(temporary, 'keeper');
+  const file = path.join(temporary, 'brought');
+  await mkdir(folder);
+  await writeFile(
+    path.join(folder, 'module.yaml'),
+    'module: keeper\nversion: "1"\nholds: { key: /etc/keeper/key }\nresources: []\n',
+  );
+  await run(['module', 'add', folder]);
+  await run(['assign', 'alpha', 'keeper']);
+  await writeFile(file, brought.pair, { mode: 0o600 });
+  const pair = ['secret', 'accept', 'gamma/ledger', 'postgres-database', '--from'];
+  await run([...pair, file]);
+  const own = ['secret', 'accept', 'alpha/keeper', 'key', '--from', '-'];
+  await run([...own, '--json'], [0], brought.own);
+  await writeFile(file, `${brought.refused}\0`);
+  await read([...pair, file], refused);
+  await rm(file);
+  await read([...pair, '-', '--provider', 'beta'], refused);
+  await read(['secret', 'rotate', 'gamma/ledger'], refused);
+}
+
 /** Where each value may lie, and must: the consumer's file, the provider's grants, the own secret's file (S6, S7, S10). */
 const files = () => ({
   notes: path.join(mesh.root('beta'), 'etc/notes/database.url'),
   ledger: path.join(mesh.root('gamma'), 'etc/ledger/database.password'),
   superuser: path.join(mesh.root('alpha'), 'etc/postgres/superuser'),
+  keeper: path.join(mesh.root('alpha'), 'etc/keeper/key'),
   granted: (consumer: string, generation: number) =>
     path.join(mesh.root('alpha'), 'var/lib/postgres-grants', `${consumer}.${generation}`),
 });
@@ -132,6 +159,7 @@ async function current() {
     notes: decodeURIComponent(new URL(await readFile(at.notes, 'utf8')).password),
     ledger: await readFile(at.ledger, 'utf8'),
     superuser: await readFile(at.superuser, 'utf8'),
+    keeper: await readFile(at.keeper, 'utf8'),
   };
 }
 const nameOf = (value: string): string => `value ${values.indexOf(value)}`;
@@ -148,11 +176,12 @@ async function* temporaryFiles(): AsyncGenerator<Place> {
 /** Real values alone: what was leaked by hand is a matter of the test that did. */
 const real = (hits: readonly Hit[]): readonly Hit[] => hits.filter(({ of }) => of !== plantedAs);
 
-describe('a value that the mesh made', () => {
-  test('[S5] [S22] is one that the test knows, and is what really opens the database', async () => {
+describe('a value that the mesh made, or a person handed over', () => {
+  test('[S5] [S12] [S22] is one that the test knows, and is what really opens the database', async () => {
     const now = await current();
     for (const value of Object.values(now)) expect(values).toContain(value);
-    expect(new Set(Object.values(now)).size).toBe(3);
+    expect(new Set(Object.values(now)).size).toBe(4);
+    expect([now.ledger, now.keeper]).toEqual([brought.pair, brought.own]);
     const server = await mesh.provider();
     const facts = z
       .object({ login: z.string(), database: z.string() })
@@ -178,6 +207,7 @@ describe('a value that the mesh made', () => {
         `${nameOf(now.ledger)} in ${at.ledger}`,
         `${nameOf(now.ledger)} in ${at.granted('gamma.ledger', await generation('gamma.ledger'))}`,
         `${nameOf(now.superuser)} in ${at.superuser}`,
+        `${nameOf(now.keeper)} in ${at.keeper}`,
       ].toSorted(),
     );
     // All of it was looked at: two servers' data, JetStream, Temporal's file, logs.
@@ -239,7 +269,7 @@ describe('a value that the mesh made', () => {
     expect(histories.places).toBeGreaterThanOrEqual(14);
   });
 
-  test('[S5] [C44] is in nothing that a command said, as text or JSON, on either stream', async () => {
+  test('[S5] [S12] [C44] is in nothing that a command said, as text or JSON, on either stream', async () => {
     expect((await searchAll(find, mesh.saidPlaces())).hits).toEqual([]);
     const unused = commandTable.filter(({ name }) => !isUsed(mesh, name)).map(({ name }) => name);
     expect(unused.toSorted()).toEqual(others.toSorted());
@@ -310,7 +340,9 @@ test("[S23] with a node's private keys, the store, the bus and every history, ex
   expect(opens('beta')).toContain(now.notes);
   expect(opens('gamma')).toContain(now.ledger);
   expect(opens('beta').filter((value) => opens('gamma').includes(value))).toEqual([]);
-  expect(opens('alpha').toSorted()).toEqual([...opens('beta'), ...opens('gamma'), now.superuser].toSorted());
+  expect(opens('alpha').toSorted()).toEqual(
+    [...opens('beta'), ...opens('gamma'), now.superuser, now.keeper].toSorted(),
+  );
 });
 
 /** Every kind of place: a way to leak into it by hand, and the search that has to see it there. */

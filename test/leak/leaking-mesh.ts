@@ -27,8 +27,8 @@ export type LeakingMesh = {
   readonly temporary: string;
   readonly foundation: Foundation;
   readonly said: readonly Said[];
-  /** Runs a command, keeping all it says; errors: another exit code than one of `codes`. */
-  readonly run: (args: readonly string[], codes?: readonly number[]) => Promise<Ran>;
+  /** Runs a command with `input` piped in, keeping all it says; errors: another exit code than one of `codes`. */
+  readonly run: (args: readonly string[], codes?: readonly number[], input?: string) => Promise<Ran>;
   /** A read in both its forms. */
   readonly read: (args: readonly string[], codes?: readonly number[]) => Promise<void>;
   saidPlaces(): readonly Place[];
@@ -55,8 +55,8 @@ export async function raiseLeakingMesh(seed: string): Promise<LeakingMesh> {
   await migrate({ connection: foundation.postgres });
   await startKnownController(stateDir, seed);
   const said: Said[] = [];
-  const run: LeakingMesh['run'] = async (args, codes = [0]) => {
-    const ran = await runMesh([...args, '--state', stateDir], { env: { TMPDIR: temporary } });
+  const run: LeakingMesh['run'] = async (args, codes = [0], input = '') => {
+    const ran = await runMesh([...args, '--state', stateDir], { env: { TMPDIR: temporary }, input });
     said.push({ args, ...ran });
     if (!codes.includes(ran.code ?? -1))
       throw new Error(`mesh ${args.join(' ')} ended with ${ran.code}: ${ran.stdout}${ran.stderr}`);
