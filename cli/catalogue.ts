@@ -43,7 +43,7 @@ export async function readCatalogue(folders: readonly string[]): Promise<ReadCat
   for (const { folder, module } of found) {
     const refusal = isRefusal(module) ? module : refuseUnbuilt(module.manifest, module.files, answered);
     if (refusal !== undefined) refusals.push(refusal);
-    if (!isRefusal(module)) read.push({ manifest: module.manifest, folder });
+    if (!isRefusal(module)) read.push({ manifest: module.manifest, files: module.files, folder });
   }
   return { read, refusals };
 }

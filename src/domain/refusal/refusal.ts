@@ -45,6 +45,7 @@ export const refusalKinds = {
   'pin-unanswered': 3,
   'pin-at-nothing': 3,
   'binding-broken': 3,
+  'facts-untold': 3,
   'provider-in-use': 3,
   'capability-missing': 3,
   'nothing-to-run': 3,

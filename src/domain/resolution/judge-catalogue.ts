@@ -4,18 +4,27 @@ import type { Refusal } from '../refusal/refusal.ts';
 import { grouped } from '../words/grouped.ts';
 import type { ModuleName, ProvisionName } from '../words/names.ts';
 import { circlesIn, type Circle, type Edges } from './cycles.ts';
+import type { CatalogueModule } from './inventory.ts';
+import { factsAsked, tellsFacts, untoldIn } from './told-facts.ts';
 
 /** A manifest of the catalogue, and where it was read from. */
-export type Described = { readonly manifest: Manifest; readonly folder: string };
+export type Described = CatalogueModule & { readonly folder: string };
 
 /**
  * Everything that is wrong with these modules together, by kind. Refusals: `described-twice` (one name in two folders; one image
  * that provides the same under the same scope in two modules), `no-provider` (nothing in the catalogue provides what a
- * module requires) and `provider-cycle` (modules that could only be installed on a node for each other).
+ * module requires), `facts-untold` (nothing tells the facts that a module's files ask for) and `provider-cycle` (modules that
+ * could only be installed on a node for each other).
  */
 export function judgeCatalogue(described: readonly Described[]): readonly Refusal[] {
   const manifests = described.map(({ manifest }) => manifest);
-  return [...namedTwice(described), ...sameThings(described), ...unprovided(manifests), ...circles(manifests)];
+  return [
+    ...namedTwice(described),
+    ...sameThings(described),
+    ...unprovided(manifests),
+    ...factless(described),
+    ...circles(manifests),
+  ];
 }
 
 function namedTwice(described: readonly Described[]): readonly Refusal[] {
@@ -94,6 +103,20 @@ function unprovided(manifests: readonly Manifest[]): readonly Refusal[] {
         ],
         facts: { module, provision },
       })),
+  );
+}
+
+/** Files that would wait for ever, whoever of the catalogue their module were bound to. */
+function factless(described: readonly Described[]): readonly Refusal[] {
+  return described.flatMap((module) =>
+    module.manifest.requires.flatMap((provision) => {
+      const asked = factsAsked(module).find(({ requirement }) => requirement === provision);
+      const providers = described.filter(({ manifest }) => manifest.provides.some(({ name }) => name === provision));
+      if (asked === undefined || providers.length === 0) return [];
+      if (providers.some(({ manifest }) => tellsFacts(manifest, provision))) return [];
+      const named = providers.map(({ manifest }) => manifest.module);
+      return [untoldIn(asked.written, module.manifest.module, provision, named)];
+    }),
   );
 }
 

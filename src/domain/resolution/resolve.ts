@@ -11,6 +11,7 @@ import { bind, offersIt, type Offers } from './bind.ts';
 import { indexOf, type InventoryIndex } from './inventory-index.ts';
 import type { Inventory } from './inventory.ts';
 import { recordsOf, type NodeRecord } from './node-record.ts';
+import { factsAsked, tellsFacts, untold } from './told-facts.ts';
 import { walk, type ResolvedModule, type Walk } from './walk.ts';
 
 /** A mesh-scoped requirement matched to its provider. */
@@ -121,6 +122,7 @@ function resolveAnew(
   }
   const needs = fanOut(index, bindings);
   refusals.push(...needs.flatMap((need) => ungranted(index, need)));
+  refusals.push(...bindings.flatMap((binding) => factless(index, binding)));
   if (refusals.length > 0) return { kind: 'unresolvable', node, refusals, bindings, needs };
   return { kind: 'resolved', node, modules: walked.modules, bindings, needs, holds: holdsOf(index, node, walked) };
 }
@@ -168,6 +170,14 @@ function ungranted(index: InventoryIndex, { key }: Need): readonly Refusal[] {
       facts: { provision: key.provision, provider: key.providerModule, consumer: key.consumerModule },
     },
   ];
+}
+
+/** A file that asks for facts of this binding, where its provider tells none: it would wait for ever (P12). */
+function factless(index: InventoryIndex, { consumer, provision, provider }: Binding): readonly Refusal[] {
+  const module = index.modules.get(consumer.module);
+  const asked = module && factsAsked(module).find(({ requirement }) => requirement === provision);
+  if (asked === undefined || tellsFacts(index.modules.get(provider.module)?.manifest, provision)) return [];
+  return [untold(asked, provision, consumer, provider.module)];
 }
 
 function holdsOf(index: InventoryIndex, node: NodeName, walked: Walk): readonly Hold[] {

@@ -4,7 +4,7 @@ import { judgeCatalogue } from '../../../src/domain/resolution/judge-catalogue.t
 import { consumer, module, provider } from '../mesh.ts';
 
 const judged = (...modules: readonly ReturnType<typeof module>[]) =>
-  judgeCatalogue(modules.map(({ manifest }, index) => ({ manifest, folder: `catalogue/${index}` })));
+  judgeCatalogue(modules.map((one, index) => ({ ...one, folder: `catalogue/${index}` })));
 const box = (name: string, image: unknown, provides: unknown[]) =>
   module(name, { provides, resources: [{ kind: 'container', name: 'box', image }] });
 
@@ -19,6 +19,30 @@ describe('[M9] a catalogue as a whole', () => {
     expect(judged(consumer('notes'), module('tools', { requires: ['shell'], provides: ['tools'] }))).toMatchObject([
       { kind: 'no-provider', facts: { module: 'notes', provision: 'postgres-database' } },
       { kind: 'no-provider', facts: { module: 'tools', provision: 'shell' } },
+    ]);
+  });
+
+  test('[M9] [P12] a file that asks for facts that nothing in the catalogue tells is named, with the placeholder and both remedies', () => {
+    const asks = module('notes', {
+      requires: ['postgres-database'],
+      resources: [{ kind: 'file', path: '/etc/notes/db', content: 'at ${bound:postgres-database:host}' }],
+    });
+    const silent = module('postgres', {
+      listens: { sql: 5432 },
+      provides: [{ name: 'postgres-database', scope: 'mesh', listens: 'sql' }],
+    });
+    expect(judged(provider('postgres'), asks)).toEqual([]);
+    expect(judged(provider('other'), silent, asks)).toEqual([]);
+    expect(judged(silent, consumer('ledger')).filter(({ kind }) => kind === 'facts-untold')).toEqual([]);
+    expect(judged(silent, asks)).toMatchObject([
+      {
+        kind: 'facts-untold',
+        what: 'a file of notes holds ${bound:postgres-database:host}, and postgres tells no facts of postgres-database',
+        next: [
+          'write grants: <directory> at postgres-database in the manifest of postgres',
+          expect.stringMatching(/^take \$\{bound:postgres-database:host\} out of the file, and write binds/),
+        ],
+      },
     ]);
   });
 

@@ -219,6 +219,29 @@ describe('credentials', () => {
   });
 });
 
+describe('facts of a binding', () => {
+  test('[P12] [D5] a file that asks for facts that its provider never tells is refused early, by name; told ones are not', () => {
+    const asks = module('notes', {
+      requires: ['postgres-database'],
+      resources: [{ kind: 'file', path: '/etc/notes/db', content: '${bound:postgres-database.reports:port}' }],
+    });
+    const silent = module('postgres', {
+      listens: { sql: 5432 },
+      provides: [{ name: 'postgres-database', scope: 'mesh', listens: 'sql' }],
+    });
+    const assigned = ['beta/postgres', 'alpha/notes'];
+    expect(refused(mesh({ modules: [silent, asks], assigned }), 'alpha')).toMatchObject([
+      {
+        kind: 'facts-untold',
+        what: 'a file of notes on alpha holds ${bound:postgres-database.reports:port}, and postgres tells no facts of postgres-database',
+        facts: { node: 'alpha', module: 'notes', provision: 'postgres-database' },
+      },
+    ]);
+    expect(refused(mesh({ modules: [silent, asks], assigned }), 'beta')).toEqual([]);
+    expect(refused(mesh({ modules: [provider('postgres'), asks], assigned }), 'alpha')).toEqual([]);
+  });
+});
+
 describe('one node’s failure', () => {
   test('[D5] is its own: the others resolve, and its provider goes on granting what it has', () => {
     const inventory = mesh({
