@@ -55,6 +55,6 @@ const nobodyToAsk = (): Stopped =>
     problem('usage', {
       what: 'mesh secret accept needs --from FILE, or --from - for what is piped in',
       why: 'there is no terminal to ask on, and a value in an argument is seen by everybody on the machine',
-      next: ['mesh secret accept NODE/MODULE NAME --from FILE', '… | mesh secret accept NODE/MODULE NAME --from -'],
+      next: ['mesh secret accept NODE/MODULE SECRET --from FILE', '… | mesh secret accept NODE/MODULE SECRET --from -'],
     }),
   );

@@ -2,7 +2,8 @@
 import { globalOptions, type CommandDefinition, type OptionDefinition } from '../definition.ts';
 
 /** What a placeholder stands for, by the name that definitions give it. */
-export type NameKind = 'node' | 'module' | 'placed' | 'provision' | 'act' | 'provider' | 'thing';
+export type NameKind =
+  'node' | 'module' | 'placed' | 'provision' | 'act' | 'provider' | 'thing' | 'secret' | 'credential';
 
 const kinds: Readonly<Record<string, NameKind>> = {
   NODE: 'node',
@@ -12,6 +13,8 @@ const kinds: Readonly<Record<string, NameKind>> = {
   PROVIDER: 'provider',
   ACT: 'act',
   THING: 'thing',
+  SECRET: 'secret',
+  CREDENTIAL: 'credential',
 };
 /** Words that are always the same. */
 const fixed: Readonly<Record<string, readonly string[]>> = { SHELL: ['bash', 'zsh', 'fish'], FORMAT: ['text', 'json'] };

@@ -1,3 +1,4 @@
+import { pairPath } from '../../src/domain/credential/credential.ts';
 import type { Inventory } from '../../src/domain/resolution/inventory.ts';
 import type { Context } from '../context.ts';
 import type { NameKind } from './completions.ts';
@@ -33,7 +34,10 @@ export async function namesOfMesh(
   }
 }
 
-function namesIn({ nodes, modules, assignments }: Inventory, kind: Exclude<NameKind, 'act'>): readonly string[] {
+function namesIn(
+  { nodes, modules, assignments, pairSecrets }: Inventory,
+  kind: Exclude<NameKind, 'act'>,
+): readonly string[] {
   const nodeNames = nodes.map(({ name }) => name);
   const placed = assignments.map(({ node, module }) => `${node}/${module}`);
   switch (kind) {
@@ -47,6 +51,14 @@ function namesIn({ nodes, modules, assignments }: Inventory, kind: Exclude<NameK
       return [...nodeNames, ...modules.map(({ manifest }) => manifest.module), ...placed];
     case 'provider':
       return [...nodeNames, ...placed];
+    // What modules call the secrets that they ask for, and credentials by the paths that `secret list` names them by.
+    case 'secret':
+      return modules.flatMap(({ manifest: { secrets, filled, holds } }) => [
+        ...[...secrets, ...filled].map(({ requirement }) => requirement),
+        ...holds.map(({ name }) => name),
+      ]);
+    case 'credential':
+      return pairSecrets.map(({ key }) => pairPath(key));
     case 'provision':
       return modules.flatMap(({ manifest }) => manifest.provides.map(({ name }) => name));
   }

@@ -15,6 +15,8 @@ const names: Readonly<Record<NameKind, readonly string[]>> = {
   provision: ['postgres-database'],
   act: ['push/all'],
   thing: ['alpha', 'beta/notes', 'notes'],
+  secret: ['postgres-database', 'session'],
+  credential: ['alpha/postgres-database/beta/notes'],
 };
 const asked: NameKind[] = [];
 const complete = (...words: string[]) =>
@@ -35,6 +37,7 @@ describe('[U6] what may stand there', () => {
     expect(await complete('pin', 'beta', '')).toEqual(['postgres-database']);
     expect(await complete('pin', 'beta', 'postgres-database', 'alpha/')).toEqual(['alpha/postgres']);
     expect(await complete('secret', 'rotate', '')).toEqual(['beta/notes']);
+    expect(await complete('secret', 'accept', 'beta/notes', '')).toEqual(['postgres-database', 'session']);
     expect(await complete('act', 'show', '')).toEqual(['push/all']);
     expect(await complete('why', 'b')).toEqual(['beta/notes']);
     expect(await complete('completion', '')).toEqual(['bash', 'fish', 'zsh']);
@@ -47,6 +50,7 @@ describe('[U6] what may stand there', () => {
     expect(await complete('plan', '--det')).toEqual(['--detailed-exitcode']);
     expect(await complete('plan', '-o', '')).toEqual(['json', 'text']);
     expect(await complete('secret', 'rotate', '--all', '--provider', '')).toEqual(['alpha', 'beta']);
+    expect(await complete('secret', 'rotate', '--all', '--except', 'a')).toEqual(names.credential);
     expect(await complete('push', '--timeout', '5s', '--detach', 'alpha', '')).toEqual(['alpha', 'beta']);
     expect(await complete('--state', '/x', 'node', 'show', '')).toEqual(['alpha', 'beta']);
   });

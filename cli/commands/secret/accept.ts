@@ -13,7 +13,7 @@ export const secretAccept: CommandDefinition = {
     'The value is read from a file or a pipe, or asked for on the terminal and not shown; every byte of it counts. It is sealed here, to the nodes that need it, before anything is written: mesh itself cannot read it, so it never makes another in its place. After a node was given new keys, and to change it, hand a value over again. Nothing is sent; push does that.',
   arguments: [
     { name: 'NODE/MODULE', says: 'whose secret' },
-    { name: 'NAME', says: 'a provision that it takes from another module, or a secret of its own' },
+    { name: 'SECRET', says: 'a provision that it takes from another module, or what it calls a secret of its own' },
   ],
   options: [
     { name: 'from', value: 'FILE', says: 'holds the value and nothing else; - for what is piped in' },
@@ -52,7 +52,7 @@ async function namedIn(given: Given) {
   const [local, provider] = [given.maybe('local'), given.maybe('provider')];
   return {
     ...asPlaced(given.text('NODE/MODULE')),
-    name: asPart(given.text('NAME')),
+    name: asPart(given.text('SECRET')),
     ...(local === undefined ? {} : { local: asLocal(local) }),
     ...(provider === undefined ? {} : { provider: asNode(provider) }),
   };

@@ -28,7 +28,7 @@ export const secretRotate: CommandDefinition = {
     { name: 'provider', value: 'NODE', says: 'with --all: the node that grants them' },
     {
       name: 'except',
-      value: 'SECRET',
+      value: 'CREDENTIAL',
       many: true,
       says: 'but not this one, as secret list names it; may be given several times',
     },
