@@ -22,6 +22,7 @@ import { findPlaceholders, type Placeholder } from './placeholders.ts';
 import {
   applyEdits,
   inPlace,
+  nullSays,
   templateOf,
   textless,
   wordsOf,
@@ -107,7 +108,7 @@ function fillingOf(placeholder: Placeholder, value: Value): Filling | { readonly
   if (holdsSurrogate(value.value)) return { says: 'its value is no well-formed text' };
   if (placeholder.form === undefined) return typed;
   const text = wordsOf(typed);
-  if (text === undefined) return { says: 'its value is null, which has no text' };
+  if (text === undefined) return { says: nullSays(placeholder) };
   if (placeholder.form === 'raw') return { kind: 'raw', text };
   return { kind: 'typed', value: placeholder.field === 'host' ? hostInAddress(text) : percentEncoded(text) };
 }

@@ -133,7 +133,18 @@ export function doubleQuoted(
 export function textless(template: Template, marks: readonly number[]): readonly Misfit[] {
   return marks
     .filter((at) => wordsOf(fillingAt(template, at)) === undefined)
-    .map((at) => ({ at, says: 'its value is null, which has no text' }));
+    .map((at) => ({ at, says: nullSays(present(template.fillings.get(at), 'a filling for each mark').placeholder) }));
+}
+
+/** What is said of a value that is null where text is wanted, and what to do: it is nobody's fault of the file alone. */
+export function nullSays({ of, name, written }: Placeholder): string {
+  const whose =
+    of === 'seat'
+      ? `nobody holds the seat ${name.join('.')}: assign a module that holds it`
+      : of === 'config'
+        ? `set another value: mesh set NODE/MODULE ${name.join('.')}=VALUE`
+        : `have whoever answers ${of} answer a text`;
+  return `its value is null, which has no text; ${whose}, or write ${written.replace(/\|\w+\}$/, '}')} alone and without quotes in a json or yaml file, where null may stand`;
 }
 
 /** What is said of marks that a backslash swallows. */

@@ -462,14 +462,21 @@ describe('every format', () => {
       expect(adding(content, format)).toMatchObject({ module: 'notes' });
   });
 
-  test('[P12] what has no text is refused where text stands', () => {
-    for (const format of ['raw', 'env', 'ini'] as const)
-      expect(says(format, 'a=${seat:x}', { x: null })).toEqual([
-        '/etc/a.conf: ${seat:x}: its value is null, which has no text',
-      ]);
-    expect(says('json', '["${seat:x}"]', { x: null })).toHaveLength(1);
+  test('[P12] [U5] a value that is null is refused where text stands: which placeholder, which file, and what to do', () => {
+    const alone = 'or write ${seat:x} alone and without quotes in a json or yaml file, where null may stand';
+    const nobody = `/etc/a.conf: \${seat:x}: its value is null, which has no text; nobody holds the seat x: assign a module that holds it, ${alone}`;
+    for (const [format, text] of [
+      ['raw', 'a=${seat:x}'],
+      ['env', 'a=${seat:x}'],
+      ['ini', 'a=${seat:x}'],
+      ['json', '["${seat:x}"]'],
+      ['yaml', 'a: b ${seat:x}'],
+    ] as const)
+      expect(says(format, text, { x: null })).toEqual([nobody]);
+    expect(says('raw', '${seat:x|url}', { x: null })).toEqual([nobody.replace('${seat:x}:', '${seat:x|url}:')]);
+    expect(says('raw', '${config:x}', { x: null })[0]).toContain('set another value: mesh set NODE/MODULE x=VALUE');
+    expect(says('raw', '${weather:x}', { x: null })[0]).toContain('have whoever answers weather answer a text');
     expect(filled('json', '[${seat:x}]', { x: null })).toBe('[null]');
-    expect(says('yaml', 'a: b ${seat:x}', { x: null })).toHaveLength(1);
     expect(says('raw', '${config:x}', { x: ['\ud800'] })[0]).toContain('no well-formed text');
   });
 
