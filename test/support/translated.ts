@@ -1,6 +1,6 @@
 /**
- * The sources and the tests as JavaScript, written once a run into its own temporary folder: some tests start hundreds of
- * processes, and each would translate anew what it imports.
+ * What a program of the tests' own imports, as JavaScript, written once a run into its own temporary folder: some tests start
+ * hundreds of processes, and each would translate it all anew.
  */
 import {
   existsSync,
@@ -20,53 +20,48 @@ import { transformSync } from '@swc/core';
 import { runFolder } from './run-folder.ts';
 
 const root = path.dirname(path.dirname(import.meta.dirname));
-let folder = runFolder === undefined ? undefined : path.join(runFolder, 'translated');
+const relativeImport = /(\b(?:from|import)\s*\(?\s*['"])(\.{1,2}\/[^'"]+)\.ts(['"])/g;
+let folder: string | undefined;
 
-/** The same file as JavaScript, which imports nothing that is not. Two of a run may write it at the same time: the first is for both. */
+/** The same file as JavaScript, with all that it imports beside it. */
 export function translated(file: string): string {
-  folder ??= ownFolder();
-  if (!existsSync(folder)) writeAll(folder);
-  return path.join(folder, path.relative(root, file)).replace(/\.ts$/, '.js');
+  folder ??= madeFolder();
+  return translatedInto(folder, file);
 }
 
-/** Of a process that runs by itself, and gone with it. */
-function ownFolder(): string {
-  const own = mkdtempSync(path.join(tmpdir(), 'mesh-translated-'));
-  process.once('exit', () => rmSync(own, { recursive: true, force: true }));
-  return path.join(own, 'translated');
-}
-
-function writeAll(to: string): void {
-  const work = mkdtempSync(`${to}-`);
-  for (const name of readdirSync(root)) {
-    if (['src', 'cli', 'test'].includes(name)) writeFolder(name, work);
-    // Whatever else a program looks for is where it is in the repository.
-    else if (!name.startsWith('.')) symlinkSync(path.join(root, name), path.join(work, name));
-  }
-  try {
-    renameSync(work, to);
-  } catch (error) {
-    if (!existsSync(to)) throw error;
-    rmSync(work, { recursive: true });
-  }
-}
-
-function writeFolder(name: string, work: string): void {
-  for (const entry of readdirSync(path.join(root, name), { recursive: true, withFileTypes: true })) {
-    if (!entry.isFile()) continue;
-    const from = path.join(entry.parentPath, entry.name);
-    const to = path.join(work, path.relative(root, from));
-    mkdirSync(path.dirname(to), { recursive: true });
-    if (entry.name.endsWith('.ts')) writeFileSync(to.replace(/\.ts$/, '.js'), inJavaScript(from));
-    else symlinkSync(from, to);
-  }
-}
-
-function inJavaScript(file: string): string {
+function translatedInto(top: string, file: string): string {
+  const to = path.join(top, path.relative(root, file)).replace(/\.ts$/, '.js');
+  if (existsSync(to)) return to;
   const { code } = transformSync(readFileSync(file, 'utf8'), {
     filename: file,
     jsc: { target: 'es2022', parser: { syntax: 'typescript' } },
     module: { type: 'es6' },
   });
-  return code.replaceAll(/(\b(?:from|import)\s*\(?\s*['"]\.{1,2}\/[^'"]+)\.ts(['"])/g, '$1.js$2');
+  for (const [, , imported] of code.matchAll(relativeImport))
+    translatedInto(top, path.resolve(path.dirname(file), `${imported}.ts`));
+  mkdirSync(path.dirname(to), { recursive: true });
+  // Whole or not at all, and after what it imports: another test file of the run may be looking for it.
+  const work = `${to}.${process.pid}`;
+  writeFileSync(work, code.replaceAll(relativeImport, '$1$2.js$3'));
+  renameSync(work, to);
+  return to;
+}
+
+/** Laid out as the repository is: whatever else a program looks for is where it would be. */
+function madeFolder(): string {
+  const top =
+    runFolder === undefined ? mkdtempSync(path.join(tmpdir(), 'mesh-translated-')) : path.join(runFolder, 'translated');
+  // Of a process that runs by itself, and gone with it.
+  if (runFolder === undefined) process.once('exit', () => rmSync(top, { recursive: true, force: true }));
+  mkdirSync(top, { recursive: true });
+  for (const name of readdirSync(root)) {
+    if (name.startsWith('.') || ['src', 'cli', 'test'].includes(name) || existsSync(path.join(top, name))) continue;
+    try {
+      symlinkSync(path.join(root, name), path.join(top, name));
+    } catch (error) {
+      // Another test file of the run was faster.
+      if (!existsSync(path.join(top, name))) throw error;
+    }
+  }
+  return top;
 }
