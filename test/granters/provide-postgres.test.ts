@@ -261,20 +261,17 @@ test('[S8] the status is written whole, only when it says something new', async 
   await grants.write([one]);
   await grants.state(one.grant, 'granted');
   const inode = async (): Promise<number> => (await stat(grants.statusFile)).ino;
-  const inodes = new Set<number>();
+  const inodes = new Set([await inode()]);
   const startedMs = performance.now();
+  const seconds = (): number => (performance.now() - startedMs) / 1_000;
   let logins = 0;
-  await until(
-    async () => {
-      await ask(servers, one, 'select 1');
-      logins += 1;
-      inodes.add(await inode());
-      return performance.now() - startedMs > 2_500;
-    },
-    { withinMs: 10_000, what: 'many logins' },
-  );
-  expect(logins).toBeGreaterThan(10);
-  expect(inodes.size).toBeLessThanOrEqual(5);
+  while (logins < 20 || seconds() < 2.5) {
+    await ask(servers, one, 'select 1');
+    logins += 1;
+    inodes.add(await inode());
+  }
+  // That it was used at all is news; how often is written once a second, however many looks and logins that second has.
+  expect(inodes.size).toBeLessThanOrEqual(3 + Math.floor(seconds()));
   // The last count arrives, and exactly: every login was seen.
   await grants.entry(one.grant, ({ seen }) => seen === logins, `${logins} logins seen`);
 });
