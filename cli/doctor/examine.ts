@@ -1,7 +1,7 @@
 /** All of `mesh doctor`: each look made beside the others, and judged by what it saw. Reads alone. */
 import { access } from 'node:fs/promises';
 
-import { meshWorkers } from '../../src/domain/act/workers.ts';
+import { meshWorkers, type MeshWorker } from '../../src/domain/act/workers.ts';
 import { unknown, whyUnseen, type Finding, type Looked } from '../../src/domain/doctor/finding.ts';
 import {
   judgeBus,
@@ -90,6 +90,15 @@ async function lookAtFoundation(
     logsIn(stateFolder),
   ]);
   const { namespace, address } = temporal;
+  const answerOf = (role: MeshWorker['role']): Looked<boolean> =>
+    (bus.kind === 'seen' ? bus.value.answers.get(role) : undefined) ?? {
+      kind: 'not asked',
+      why: 'the bus cannot be used',
+    };
+  const isGone = (role: MeshWorker['role']): boolean => {
+    const answers = answerOf(role);
+    return answers.kind === 'seen' && !answers.value;
+  };
   return [
     judgeStore(
       { where: `${postgres.host}:${postgres.port}/${postgres.database}`, role: postgres.user, ...logs.postgres },
@@ -102,15 +111,14 @@ async function lookAtFoundation(
     judgeTemporal({ where: address, namespace, ...logs.temporal }, acts),
     ...meshWorkers.map((worker) => {
       const pollers = mapSeen(acts, (seen) => seen.pollers.get(worker.role) ?? []);
-      const answers = bus.kind === 'seen' ? bus.value.answers.get(worker.role) : undefined;
-      const notAsked: Looked<boolean> = { kind: 'not asked', why: 'the bus cannot be used' };
       return judgeQueue(
         worker,
         { namespace, address, ...logs[worker.role] },
         {
           pollers: pollers.kind === 'seen' ? pollers : { kind: 'not asked', why: 'Temporal does not answer' },
-          answers: answers ?? notAsked,
+          answers: answerOf(worker.role),
           strays: acts.kind === 'seen' ? acts.value.strays : [],
+          lacks: worker.needs !== undefined && isGone(worker.needs),
         },
       );
     }),

@@ -3,8 +3,17 @@
  * status is read, since a forbidden `publish` is told there and nowhere else.
  */
 import { setTimeout as wait } from 'node:timers/promises';
-import { connect, DebugEvents, Events, type Authenticator, type NatsConnection, type Status } from 'nats';
+import {
+  connect,
+  DebugEvents,
+  Events,
+  type Authenticator,
+  type ConnectionOptions,
+  type NatsConnection,
+  type Status,
+} from 'nats';
 import { assertNever } from '../domain/words/invariant.ts';
+import { refusesCredential } from './faults.ts';
 import type { Seed } from './seed.ts';
 
 const drainMs = 3_000;
@@ -59,9 +68,9 @@ export function reconnectPauses(now: () => number = () => performance.now(), ran
 }
 
 /**
- * Connects. `name` is shown in the server's lists. Rejects when the first connection fails, unless `patient`: then it
- * waits for the server for as long as it takes. Later losses are always waited out, refusals too: a credential that
- * was taken may be given again, and the pauses keep that cheap.
+ * Connects. `name` is shown in the server's lists. Rejects when the first connection fails, unless `patient`: then a server
+ * that is away is waited for, for as long as it takes; one that refuses the credential is not (C88). Later losses are always
+ * waited out, refusals too: a credential that was taken may be given again, and the pauses keep that cheap.
  */
 export async function connectBus(to: {
   readonly servers: readonly string[];
@@ -73,19 +82,19 @@ export async function connectBus(to: {
   readonly onStatus?: (status: BusStatus) => void;
 }): Promise<BusConnection> {
   const pauses = reconnectPauses();
-  const nats = await connect({
+  const options: ConnectionOptions = {
     servers: [...to.servers],
     name: to.name,
     authenticator: authenticatorOf(to.credential),
     inboxPrefix: to.credential.inbox,
     maxReconnectAttempts: -1,
-    waitOnFirstConnect: to.patient ?? false,
     ignoreAuthErrorAbort: true,
     reconnectDelayHandler: () => pauses.untilNext(),
     pingInterval: 20_000,
     timeout: to.withinMs ?? 5_000,
     noAsyncTraces: true,
-  });
+  };
+  const nats = to.patient === true ? await waitToConnect(options) : await connect(options);
   const listeners = new Set<(status: BusStatus) => void>();
   if (to.onStatus !== undefined) listeners.add(to.onStatus);
   let connected = true;
@@ -115,6 +124,17 @@ export async function connectBus(to: {
     },
     closed,
   };
+}
+
+async function waitToConnect(options: ConnectionOptions): Promise<NatsConnection> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      return await connect(options);
+    } catch (fault) {
+      if (refusesCredential(fault)) throw fault;
+    }
+    await wait(reconnectDelayMs(attempt));
+  }
 }
 
 /**

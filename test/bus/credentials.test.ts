@@ -105,10 +105,12 @@ describe('credentials at run time', () => {
     await expect(bus.connect('late', credential)).rejects.toThrow(/Authorization|expired/i);
   });
 
-  test('[U15] another seed than the one a credential was made for is refused', async () => {
+  test('[U15] [C88] another seed than the one a credential was made for is refused, and not tried on where a server is waited for', async () => {
     const { credential } = await bus.account(shapeOf());
     const stolen = { ...credential, seed: makeSeed('user') };
     await expect(bus.connect('stolen', stolen)).rejects.toThrow(/Authorization/i);
+    const waiting = connectBus({ servers: bus.servers, name: 'stolen', credential: stolen, patient: true });
+    await expect(waiting).rejects.toThrow(/Authorization/i);
   });
 
   test('[U15] an account that another operator signed lets nobody in, even one that the store took', async () => {

@@ -11,11 +11,13 @@ export type QueueSeen = {
   readonly answers: Looked<boolean>;
   /** Queues of the namespace that somebody said he works on and that are none of the mesh's; where Temporal keeps such words. */
   readonly strays: readonly string[];
+  /** The one whose word this one needs does not answer. */
+  readonly lacks: boolean;
 };
 type At = { readonly namespace: string; readonly address: string; readonly log?: string };
 
 /** A15, C88. Whether somebody works on a queue, and else which worker to start. */
-export function judgeQueue(worker: MeshWorker, at: At, { pollers, answers, strays }: QueueSeen): Finding {
+export function judgeQueue(worker: MeshWorker, at: At, { pollers, answers, strays, lacks }: QueueSeen): Finding {
   const { queue, role, start } = worker;
   const of = `queue ${queue}`;
   const where = `namespace ${at.namespace} at ${at.address}`;
@@ -36,6 +38,7 @@ export function judgeQueue(worker: MeshWorker, at: At, { pollers, answers, stray
       ? `; a ${role}'s log says at its start which queue it works on`
       : `; somebody works on ${strays.join(', ')}, which is no queue of the mesh`;
   if (answers.kind === 'seen' && !answers.value) {
+    if (lacks) return unsure(`whether one would work cannot be told: a ${role} waits while no ${worker.needs} answers`);
     const listed = pollers.kind === 'seen' && pollers.value.length > 0;
     const killed = listed
       ? `; Temporal still lists ${list(pollers.value)}, as it does for minutes after one was killed`
