@@ -12,12 +12,11 @@ export type Ends = {
   hold(count: number): Promise<void>;
   /** The granter grants so many. */
   grant(count: number): Promise<void>;
-  close(): Promise<void>;
 };
 
 const login = { user: 'bench_login', password: 'of the bench alone', database: 'postgres' };
 
-export async function makeEnds({ stateDir, foundation }: RaisedMesh): Promise<Ends> {
+export async function makeEnds({ stateDir, foundation }: Pick<RaisedMesh, 'stateDir' | 'foundation'>): Promise<Ends> {
   const { host, port, superuserPasswordFile } = foundation.postgres;
   const password = (await readFile(superuserPasswordFile, 'utf8')).trim();
   const superuser = new pg.Client({ host, port, user: 'postgres', database: 'postgres', password });
@@ -37,7 +36,6 @@ export async function makeEnds({ stateDir, foundation }: RaisedMesh): Promise<En
       await once.connect();
       await once.end();
     },
-    close: () => superuser.end(),
   };
 }
 

@@ -61,7 +61,7 @@ process.stdout.write(
     tableOf(rows),
     '',
     `${cpus().length} cores, node ${process.version}, load ${began.toFixed(1)} at the start and ${loadNow().toFixed(1)} at the end; medians of rounds taken in turn.`,
-    'Nodes are played and share one account; "its steps" are the act without Temporal, in one process with the nodes.',
+    'Nodes are played by a process of their own, floor’s and product’s alike, and share one account; "its steps" are the act without Temporal, in one process.',
     ...notes,
     '',
   ].join('\n'),

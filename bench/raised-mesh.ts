@@ -1,6 +1,6 @@
 /**
- * A mesh for the bench: the real Postgres, NATS and Temporal, raised as tests raise them. Its nodes are rows and one
- * connection that answers for all of them at once: they share the account MESH, since an account each would take most of
+ * A mesh for the bench: the real Postgres, NATS and Temporal, raised as tests raise them. Its nodes are rows and one process
+ * with one connection that answers for all of them at once: they share the account MESH, since an account each would take most of
  * the bench's time and nothing that is measured.
  */
 import { spawn, type ChildProcess } from 'node:child_process';

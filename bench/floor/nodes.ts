@@ -1,16 +1,44 @@
-/** The floor's nodes: one listener that answers for all of them. */
+/** The floor's nodes: they apply at once; for a rotation they open and hold what is staged, and the provider grants. */
 import type { BusConnection } from '../../src/bus/connection.ts';
+import { makeSealingKey, open, type SealingKey } from '../../src/sealing/box.ts';
+import type { Ends } from '../ends.ts';
 
-/** Answers every request on `subject` at once; returns what ends it. */
-export function subscribeAll(
+/** Asked for a node's sealing key; answered with its public half. */
+export const floorKeySubject = (node: string): string => `floor.key.${node}`;
+export const floorApplySubject = (node: string): string => `floor.apply.${node}`;
+export const floorRotateSubject = (node: string, phase: 'stage' | 'grant' | 'commit'): string =>
+  `floor.rotate.${node}.${phase}`;
+
+/** Answers for all of them, until the connection ends. */
+export function workAsFloorNodes(bus: BusConnection, ends: Ends | undefined): void {
+  const keys = new Map<string, SealingKey>();
+  const keyOf = (node: string): SealingKey => {
+    const key = keys.get(node) ?? makeSealingKey();
+    keys.set(node, key);
+    return key;
+  };
+  answerAll(bus, floorKeySubject('*'), (subject) => keyOf(subject.split('.')[2] ?? '').publicKey);
+  answerAll(bus, floorApplySubject('*'), () => 'ok');
+  answerAll(bus, 'floor.rotate.*.*', async (subject, message) => {
+    const [, , node = '', phase] = subject.split('.');
+    const text = Buffer.from(message).toString();
+    if (phase === 'stage') {
+      open(text, keyOf(node)).reveal((bytes) => bytes.length);
+      await ends?.hold(1);
+    }
+    if (phase === 'grant') await ends?.grant(Number(text));
+    return 'ok';
+  });
+}
+
+function answerAll(
   bus: BusConnection,
   subject: string,
   answer: (subject: string, message: Uint8Array) => string | Promise<string>,
-): () => void {
-  const subscription = bus.nats.subscribe(subject, {
+): void {
+  bus.nats.subscribe(subject, {
     callback(_error, message) {
       void (async () => message.respond(await answer(message.subject, message.data)))();
     },
   });
-  return () => subscription.unsubscribe();
 }

@@ -2,11 +2,11 @@
  * The least that pushes: builds each node's declaration and its digest, compares with the last ones, sends what differs to
  * the nodes over the bus, waits for every answer, and records. The floor's nodes answer at once, as the product's do.
  */
-import { subscribeAll } from './nodes.ts';
+import { floorApplySubject } from './nodes.ts';
 import type { RaisedMesh } from '../raised-mesh.ts';
 import { canon, sha } from './plan.ts';
 
-export type FloorPush = { push(value: string): Promise<number>; stop(): void };
+export type FloorPush = { push(value: string): Promise<number> };
 
 const fixed = 'x'.repeat(900);
 
@@ -24,9 +24,7 @@ export async function floorPush(
   await pg.query(
     'create schema if not exists floor; create table if not exists floor.pushed (node text primary key, digest text)',
   );
-  const stop = subscribeAll(bus, 'floor.apply.*', () => 'ok');
   return {
-    stop,
     async push(value) {
       const want = nodes.map((node) => {
         const files = filesWith(value);
@@ -36,7 +34,7 @@ export async function floorPush(
       const have = new Map(rows.map(({ node, digest }) => [node, digest]));
       const left = want.filter(({ node, digest }) => have.get(node) !== digest);
       await Promise.all(
-        left.map(({ node, files }) => bus.nats.request(`floor.apply.${node}`, canon(files), { timeout: 10_000 })),
+        left.map(({ node, files }) => bus.nats.request(floorApplySubject(node), canon(files), { timeout: 10_000 })),
       );
       if (left.length > 0)
         await pg.query(

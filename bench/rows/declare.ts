@@ -22,7 +22,7 @@ export async function declareRows(mesh: RaisedMesh): Promise<readonly Row[]> {
     Array.from({ length: nodes }, (_, index) => nodeAt(index)),
   );
   // Nobody reports: only the sending is measured.
-  played.stop();
+  await played.stop();
   await assignAll(mesh);
   const { steps } = mesh;
   const sender = await floorSender(mesh);

@@ -5,7 +5,6 @@ import { fileURLToPath } from 'node:url';
 import { meshCredential } from '../../src/bus/identity.ts';
 import { controllerKeysAt } from '../../src/foundation/controller-keys.ts';
 import { connectionOf } from '../../src/store/address.ts';
-import { subscribeAll } from '../floor/nodes.ts';
 import { alternately, loadNow, type Work } from '../measure.ts';
 import { meshCommand, type RaisedMesh } from '../raised-mesh.ts';
 import { run } from '../run-program.ts';
@@ -19,7 +18,6 @@ const floorProgram = fileURLToPath(new URL('../programs/floor-push.mjs', import.
 
 export async function pushCommandRows(mesh: RaisedMesh, servers: readonly Server[]): Promise<readonly Row[]> {
   const played = await playSites(mesh);
-  const stopFloor = subscribeAll(mesh.bus, 'floor.apply.*', () => 'ok');
   await mesh.pg.query(
     'create schema if not exists floor; create table if not exists floor.pushed (node text primary key, digest text)',
   );
@@ -35,8 +33,7 @@ export async function pushCommandRows(mesh: RaisedMesh, servers: readonly Server
       }
     }
   } finally {
-    stopFloor();
-    played.stop();
+    await played.stop();
   }
   return rows;
 }

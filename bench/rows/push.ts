@@ -45,8 +45,7 @@ export async function pushRows(mesh: RaisedMesh, note: (line: string) => void): 
     load: loadNow(),
   };
   const value = { ...(await changing(mesh, (value) => floor.push(value), push)), load: loadNow() };
-  floor.stop();
-  played.stop();
+  await played.stop();
   await stopTaking();
   return [
     { work: `no-op push of ${nodes} nodes × 5 files, its steps`, unit: 'ms', ...noop, ...targeted(2, noop) },

@@ -12,7 +12,6 @@ import {
 } from '../../src/domain/act/act.ts';
 import { sha256Hex } from '../../src/sealing/digest.ts';
 import { until } from '../../test/support/until.ts';
-import { makeEnds } from '../ends.ts';
 import { floorRotation, type FloorRotation } from '../floor/rotation.ts';
 import { inActivity } from '../in-activity.ts';
 import { alternately, loadNow, type Summary } from '../measure.ts';
@@ -35,8 +34,7 @@ export async function rotateRows(
   note: (line: string) => void,
 ): Promise<readonly Row[]> {
   await mesh.clear();
-  const ends = await makeEnds(mesh);
-  const played = await playNodes(mesh, [provider, ...consumers], ends);
+  const played = await playNodes(mesh, [provider, ...consumers], 'ends');
   await addWritten(mesh, {
     module: 'postgres',
     version: '1.0.0',
@@ -57,7 +55,7 @@ export async function rotateRows(
       select node, 'notes', 'postgres-database', '${provider}', 'postgres' from mesh.nodes where node <> '${provider}';
     insert into mesh.ports (node, module, listens, protocol, port, fixed) values ('${provider}', 'postgres', 'sql', 'tcp', 25432, false);
     analyze`);
-  const floor = await floorRotation(mesh, provider, consumers, ends);
+  const floor = await floorRotation(mesh, provider, consumers);
   const rows: Row[] = [];
   try {
     const stopTaking = mesh.takeReports();
@@ -66,9 +64,7 @@ export async function rotateRows(
     await stopTaking();
     for (const server of servers) rows.push(...(await onServer(mesh, played, floor, server, note)));
   } finally {
-    floor.stop();
-    played.stop();
-    await ends.close();
+    await played.stop();
   }
   return rows;
 }
@@ -170,17 +166,21 @@ async function onServer(
     const rotate: Rotate = async (count) => {
       const request = requestOf(count);
       const chosen = played.names.filter((name) => consumers.slice(0, count).includes(name));
-      const began = performance.now();
+      const began = performance.timeOrigin + performance.now();
       const handle = await client.workflow.start('rotateCredential', {
         taskQueue: controllerQueue,
         workflowId: rotationId(request.selection, sha256Hex),
         args: [request],
       });
-      await until(() => chosen.every((name) => played.lastReportAt(name) > began), {
-        withinMs: 60_000,
-        what: 'both ends',
-      });
-      const took = Math.max(...chosen.map((name) => played.lastReportAt(name))) - began;
+      let last = 0;
+      const isThere = async (): Promise<boolean> => {
+        const reports = await played.lastReports();
+        const reported = chosen.map((name) => reports.get(name) ?? 0);
+        last = Math.max(...reported);
+        return reported.every((at) => at > began);
+      };
+      await until(isThere, { withinMs: 60_000, what: 'both ends' });
+      const took = last - began;
       await handle.result();
       const { events } = await handle.fetchHistory();
       activities.set(count, (events ?? []).filter((event) => event.activityTaskScheduledEventAttributes).length);

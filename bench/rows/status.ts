@@ -27,7 +27,7 @@ export async function statusRows(mesh: RaisedMesh): Promise<readonly Row[]> {
   const stopTaking = mesh.takeReports();
   await pusher(mesh)();
   await stopTaking();
-  played.stop();
+  await played.stop();
   await mesh.pg.query('analyze');
   const catalogue = wideCatalogue(modules).map(({ manifest }) => floorModule(manifest));
   const inProcess = await alternately(

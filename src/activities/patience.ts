@@ -11,6 +11,9 @@ const sayAgainMs = 1000;
 /** What comes within this time was not waited for. */
 const saysNothingMs = 300;
 
+/** What is waited for, in words; and how many reports it takes at least, one where it is not said: before, there is nothing new to see. */
+type Seen<T> = { done: T } | { waitsFor: readonly string[]; reports?: number };
+
 /**
  * Calls `look` until it answers something, woken by reports; heartbeats what it waits for, and has it said. What was said last
  * stands until what is noted next takes it back. Survives any restart, since each look reads rows alone. Looking takes at
@@ -18,7 +21,7 @@ const saysNothingMs = 300;
  */
 export async function untilReported<T>(
   wakes: Wakes,
-  look: () => Promise<{ done: T } | { waitsFor: readonly string[] }>,
+  look: () => Promise<Seen<T>>,
   say: (waitsFor: readonly string[]) => Promise<void>,
 ): Promise<T> {
   const context = Context.current();
@@ -45,7 +48,8 @@ export async function untilReported<T>(
       sayFrom = began + sayAgainMs;
     }
     const untilMs = said === '' ? Math.max(1, sayFrom - performance.now()) : lookAgainMs;
-    await Promise.race([Promise.all([wakes.after(since, untilMs), pause(tookMs)]), context.cancelled]);
+    const enough = since + (seen.reports ?? 1) - 1;
+    await Promise.race([Promise.all([wakes.after(enough, untilMs), pause(tookMs)]), context.cancelled]);
     if (context.cancellationSignal.aborted) throw new CancelledFailure('the wait was cancelled');
   }
 }

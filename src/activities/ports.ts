@@ -25,7 +25,7 @@ export type DeclarationBus = {
 };
 
 /** Signs what a node should be (D3). `text` is the declaration's canonical JSON. */
-export type Signer = (of: { node: NodeName; number: number; text: string }) => Envelope;
+export type Signer = (of: { node: NodeName; number: number; text: string }) => Promise<Envelope>;
 
 /** Lower-case hex SHA-256. */
 export type Hash = (text: string) => string;
@@ -37,6 +37,6 @@ export type SealNew = (publicKeys: readonly Uint8Array[]) => readonly SealedCopy
 export type Wakes = {
   /** How often something was reported so far. */
   now(): number;
-  /** Resolves when something was reported after `since`, or after `withinMs`. */
+  /** Resolves when more than `since` was reported, or after `withinMs`. */
   after(since: number, withinMs: number): Promise<void>;
 };

@@ -181,7 +181,8 @@ export function createPushActivities(ports: PushPorts) {
           for (const [node, arrival] of await declarations.arrivals(waiting)) arrived.set(node, arrival);
           const done = answered(act, told, arrived);
           if (done !== undefined) return { done };
-          return { waitsFor: waitedFor(told, arrived).map((node) => `${node} to report what it was sent`) };
+          const late = waitedFor(told, arrived);
+          return { waitsFor: late.map((node) => `${node} to report what it was sent`), reports: late.length };
         },
         (waitsFor) => acts.note(act, { waitsFor }),
       );

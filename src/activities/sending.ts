@@ -77,7 +77,8 @@ export async function sendTo(ports: SendingPorts, act: string, nodes: readonly N
     const rows = new Map([...sent].filter(([node]) => held.has(node)));
     const again = new Set<NodeName>();
     const digestOf = digestsOnce(ports.hash);
-    await eachOf(inGroups([...left], together), atOnce, async (group) => {
+    const recording: Promise<void>[] = [];
+    const publishing = eachOf(inGroups([...left], together), atOnce, async (group) => {
       const toSend: ToSend[] = [];
       for (const node of group) {
         const composed = compose({ inventory, resolution, node, hash: ports.hash });
@@ -92,7 +93,14 @@ export async function sendTo(ports: SendingPorts, act: string, nodes: readonly N
           toSend.push({ node, number, composed, expected: lastSequence.get(node) ?? row?.streamSequence ?? 0 });
         else if (!answer.sent.has(node)) answer.already.set(node, arrivalOf(row, row.reported));
       }
-      for (const { node, lost } of await sendGroup(ports, toSend, digestOf)) {
+      const { outcomes, records } = await publishGroup(ports, toSend, digestOf);
+      // Recorded while the next are on their way; whether it was is asked below.
+      const recorded = records.length === 0 ? Promise.resolve() : ports.declarations.recordSent(...records);
+      recorded.catch(() => undefined);
+      recording.push(recorded);
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected') throw outcome.reason;
+        const { node, lost } = outcome.value;
         if (lost === undefined) answer.sent.add(node);
         else {
           lastSequence.set(node, lost);
@@ -100,6 +108,9 @@ export async function sendTo(ports: SendingPorts, act: string, nodes: readonly N
         }
       }
     });
+    // What one could not send, the others are, and that is recorded before it is said.
+    await publishing.finally(() => Promise.allSettled(recording));
+    await Promise.all(recording);
     left = again;
   }
   return { sent: [...answer.sent], already: answer.already, unresolvable: answer.unresolvable, secretsMade };
@@ -129,26 +140,29 @@ type ToSend = {
 };
 /** `lost`: the stream's last sequence, when somebody else's message is there instead of ours. */
 type Sent = { readonly node: NodeName; readonly lost?: number };
+type Published = {
+  readonly outcomes: readonly PromiseSettledResult<Sent>[];
+  /** What the stream has now. */
+  readonly records: readonly NewSent[];
+};
 
-/** Publishes all of them in a row, and records in one transaction what the stream has. What one could not send, the others are. */
-async function sendGroup(
+/** Publishes all of them in a row. */
+async function publishGroup(
   ports: SendingPorts,
   group: readonly ToSend[],
   digestOf: (text: string) => string,
-): Promise<readonly Sent[]> {
-  const published = await Promise.allSettled(group.map((one) => publishOne(ports, one)));
+): Promise<Published> {
   const records: NewSent[] = [];
-  const sent = published.flatMap((outcome, at): readonly Sent[] => {
-    const one = group[at];
-    if (one === undefined || outcome.status === 'rejected') return [];
-    if (!('number' in outcome.value)) return [{ node: one.node, lost: outcome.value.lost }];
-    const resources = new Map([...one.composed.resources].map(([id, text]) => [id, digestOf(text)]));
-    records.push({ ...outcome.value, resources });
-    return [{ node: one.node }];
-  });
-  if (records.length > 0) await ports.declarations.recordSent(...records);
-  for (const outcome of published) if (outcome.status === 'rejected') throw outcome.reason;
-  return sent;
+  const outcomes = await Promise.allSettled(
+    group.map(async (one): Promise<Sent> => {
+      const published = await publishOne(ports, one);
+      if (!('number' in published)) return { node: one.node, lost: published.lost };
+      const resources = new Map([...one.composed.resources].map(([id, text]) => [id, digestOf(text)]));
+      records.push({ ...published, resources });
+      return { node: one.node };
+    }),
+  );
+  return { outcomes, records };
 }
 
 async function publishOne(
@@ -156,7 +170,8 @@ async function publishOne(
   { node, number, composed, expected }: ToSend,
 ): Promise<Omit<NewSent, 'resources'> | { readonly lost: number }> {
   const { digest } = composed;
-  const published = await ports.bus.publish(ports.sign({ node, number, text: composed.text }), expected);
+  const envelope = await ports.sign({ node, number, text: composed.text });
+  const published = await ports.bus.publish(envelope, expected);
   const last = published === 'conflict' ? await ports.bus.last(node) : undefined;
   if (published === 'conflict' && last?.envelope?.digest !== digest) return { lost: last?.sequence ?? 0 };
   // Told before it is recorded: a step that is killed in between does both again, and the node is not left to its interval.

@@ -13,18 +13,36 @@ import {
 } from '../domain/declaration/declaration.ts';
 import type { NodeName } from '../domain/words/names.ts';
 import { digestOf } from './digest.ts';
-import { sign, verify, type DeclarationKey } from './signing.ts';
+import { sign, signAside, verify, type DeclarationKey } from './signing.ts';
 
 /** Signs what is to be sent: `text` is the canonical JSON of one declaration. */
-export function signEnvelope(of: {
+export function signEnvelope(of: ToSign): Envelope {
+  const named = namedIn(of);
+  return enveloped(named, sign(signedText(named), of.key), of.text);
+}
+
+/** The same of one of many: its signature is made beside what this thread does. */
+export async function signEnvelopeAside(of: ToSign): Promise<Envelope> {
+  const named = namedIn(of);
+  return enveloped(named, await signAside(signedText(named), of.key), of.text);
+}
+
+type ToSign = {
   readonly node: NodeName;
   readonly number: number;
   readonly text: string;
   readonly key: DeclarationKey;
-}): Envelope {
-  const named = { node: of.node, digest: digestOf(of.text), number: of.number };
-  return { schema: 'mesh.envelope', version: 1, ...named, signature: sign(signedText(named), of.key), body: of.text };
-}
+};
+type Named = Pick<Envelope, 'node' | 'digest' | 'number'>;
+
+const namedIn = ({ node, text, number }: ToSign): Named => ({ node, digest: digestOf(text), number });
+const enveloped = (named: Named, signature: string, body: string): Envelope => ({
+  schema: 'mesh.envelope',
+  version: 1,
+  ...named,
+  signature,
+  body,
+});
 
 /** Why an envelope is not believed. `detail` is a sentence for the report; it quotes nothing of the body. */
 export type EnvelopeRefusal = {

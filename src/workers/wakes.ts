@@ -3,14 +3,12 @@ import type { Wakes } from '../activities/ports.ts';
 /** Counts reports and wakes who waits for the next one; one for a worker's whole process. */
 export function createWakes(): Wakes & { wake(): void } {
   let count = 0;
-  let waiting: (() => void)[] = [];
+  let waiting: { readonly since: number; readonly done: () => void }[] = [];
   return {
     now: () => count,
     wake() {
       count += 1;
-      const woken = waiting;
-      waiting = [];
-      for (const resolve of woken) resolve();
+      for (const { since, done } of waiting) if (count > since) done();
     },
     after(since, withinMs) {
       if (count > since) return Promise.resolve();
@@ -18,10 +16,10 @@ export function createWakes(): Wakes & { wake(): void } {
         const timer = setTimeout(done, withinMs);
         function done(): void {
           clearTimeout(timer);
-          waiting = waiting.filter((other) => other !== done);
+          waiting = waiting.filter((other) => other.done !== done);
           resolve();
         }
-        waiting.push(done);
+        waiting.push({ since, done });
       });
     },
   };

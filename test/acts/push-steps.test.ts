@@ -8,7 +8,7 @@ import type { NodeName } from '../../src/domain/words/names.ts';
 import { actRecords } from '../../src/operations/act/act-records.ts';
 import { credentialRecords } from '../../src/operations/act/credential-records.ts';
 import { declarationRecords } from '../../src/operations/act/declaration-records.ts';
-import { signEnvelope } from '../../src/sealing/envelope.ts';
+import { signEnvelopeAside } from '../../src/sealing/envelope.ts';
 import { makeDeclarationKey } from '../../src/sealing/signing.ts';
 import { createWakes } from '../../src/workers/wakes.ts';
 import { answer } from '../operations/push.ts';
@@ -19,6 +19,7 @@ let world: World;
 let onBus: Map<NodeName, { readonly envelope: Envelope; readonly sequence: number }>;
 let published: NodeName[];
 let isBusAway: boolean;
+let refusedAt: NodeName | undefined;
 let steps: ReturnType<typeof createPushActivities>;
 beforeAll(async () => {
   worlds = await raiseWorlds();
@@ -30,8 +31,10 @@ beforeEach(async () => {
   onBus = new Map();
   published = [];
   isBusAway = false;
+  refusedAt = undefined;
   const bus: DeclarationBus = {
     publish: async (envelope, expected) => {
+      if (envelope.node === refusedAt) throw new Error('the bus takes none of it');
       if ((onBus.get(envelope.node)?.sequence ?? 0) !== expected) return 'conflict';
       published.push(envelope.node);
       onBus.set(envelope.node, { envelope, sequence: published.length });
@@ -50,7 +53,7 @@ beforeEach(async () => {
     declarations: declarationRecords(world.store),
     credentials: credentialRecords(world.store),
     bus,
-    sign: (of) => signEnvelope({ ...of, key }),
+    sign: (of) => signEnvelopeAside({ ...of, key }),
     hash,
     sealNew: () => [],
     wakes: createWakes(),
@@ -121,6 +124,16 @@ test('[A7] [A13] tried again it is written down before it looks; it then ends wi
   await send('two');
   expect(published).toHaveLength(2);
   expect(await awaitAll('two')).toMatchObject(nothing);
+});
+
+test('[A7] [D4] what cannot be sent keeps nothing else from being sent and recorded, and is sent by the next attempt alone', async () => {
+  await prepare('one');
+  refusedAt = node('alpha');
+  await expect(send('one')).rejects.toThrow('takes none');
+  expect(await world.ask('select node from mesh.sent_declarations')).toEqual([{ node: 'beta' }]);
+  refusedAt = undefined;
+  await send('one');
+  expect(published).toEqual(['beta', 'alpha']);
 });
 
 test('[D7] [C76] what the bus holds no more is to be sent, though it is recorded', async () => {

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { declarationLimitBytes, signedText } from '../../src/domain/declaration/declaration.ts';
 import { nodeName } from '../../src/domain/words/names.ts';
 import { digestOf, sha256Hex } from '../../src/sealing/digest.ts';
-import { signEnvelope, verifyEnvelope } from '../../src/sealing/envelope.ts';
+import { signEnvelope, signEnvelopeAside, verifyEnvelope } from '../../src/sealing/envelope.ts';
 import { Plaintext } from '../../src/sealing/plaintext.ts';
 import { declarationKeyPem, loadDeclarationKey, makeDeclarationKey, sign, verify } from '../../src/sealing/signing.ts';
 
@@ -33,6 +33,10 @@ describe('an envelope', () => {
     const verified = verifyEnvelope(JSON.parse(JSON.stringify(envelope)), { node, trustedKey });
     expect(verified).toMatchObject({ envelope: { number: 7 }, declaration: { node: 'anvil', resources: [] } });
     expect(envelope.digest).toBe(`sha256:${sha256Hex(text)}`);
+  });
+
+  test('[D3] is the same signed beside what the thread does', async () => {
+    expect(await signEnvelopeAside({ node, number: 7, text, key })).toEqual(envelope);
   });
 
   test('[D3] any single changed byte is refused', () => {
