@@ -1,6 +1,7 @@
 /** A5 on demand: joins the compilation that runs, or starts one, and waits for it. */
 import type { Client } from '@temporalio/client';
 
+import { provisionerWorker } from '../../src/domain/act/workers.ts';
 import {
   provisionerQueue,
   registryId,
@@ -37,10 +38,11 @@ export async function compileNow(client: Client, timeoutMs: number): Promise<Reg
 }
 
 function noProvisioner() {
+  const { queue, role, start } = provisionerWorker;
   return problem('no-worker', {
-    what: `no provisioner has taken ${registryId} up`,
+    what: `nothing is working on queue ${queue}: no ${role} has taken ${registryId} up`,
     why: 'it is kept and begins as soon as one runs',
-    next: ['mesh work provisioner'],
-    facts: { workflowId: registryId, taskQueue: provisionerQueue },
+    next: [start, 'mesh doctor'],
+    facts: { workflowId: registryId, taskQueue: queue },
   });
 }

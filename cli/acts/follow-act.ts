@@ -4,6 +4,7 @@ import { ApplicationFailure, CancelledFailure, TerminatedFailure } from '@tempor
 import { setMaxListeners } from 'node:events';
 import { z } from 'zod';
 
+import { controllerWorker } from '../../src/domain/act/workers.ts';
 import { isRefusal, refusalKinds, type Refusal, type RefusalKind } from '../../src/domain/refusal/refusal.ts';
 import { errorChain } from '../../src/domain/words/error-chain.ts';
 import { tryingInWords, type Trying } from '../bodies/trying.ts';
@@ -86,7 +87,7 @@ export async function followAct<T>(
       const down = 'down' in look ? look.down : storeDown;
       if (!begun && !saidNoWorker && down === undefined && waitedMs >= noWorkerAfterMs) {
         saidNoWorker = true;
-        progress.say(`No controller has taken ${started.workflowId} up yet. Start one: mesh work controller`);
+        progress.say(nobodyWorks);
       }
       if (down !== undefined) progress.step(context.progressLook.paint.yellow(whileDown(down)));
       else if (trying !== undefined) progress.step(stillFailing(tryingInWords(trying), context));
@@ -112,7 +113,7 @@ export async function followAct<T>(
 export async function hasBegun(
   started: StartedAct,
   { client, readAct, refusesWrites }: Pick<Following, 'client' | 'readAct' | 'refusesWrites'>,
-): Promise<'begun' | { readonly says: string }> {
+): Promise<'begun' | { readonly says: string; readonly nobodyWorksOn?: string }> {
   const until = Date.now() + noWorkerAfterMs;
   for (;;) {
     const look = await lookAt(started.act, readAct);
@@ -121,12 +122,9 @@ export async function hasBegun(
       const trying = await tryingOf(client, started.workflowId, started.act);
       const down = 'down' in look ? look.down : trying && (await refusesWrites());
       if (down !== undefined) return { says: whileDown(down) };
-      return {
-        says:
-          trying === undefined
-            ? `No controller has taken it up yet. Start one: mesh work controller`
-            : `It does not begin: ${tryingInWords(trying)}`,
-      };
+      return trying === undefined
+        ? { says: nobodyWorks, nobodyWorksOn: controllerWorker.queue }
+        : { says: `It does not begin: ${tryingInWords(trying)}` };
     }
     await pause(100);
   }
@@ -148,13 +146,17 @@ async function lookAt(act: string, readAct: ReadAct): Promise<Look> {
 const whileDown = ({ what, next }: Problem): string =>
   `Waiting for the store: ${what}${next[0] === undefined ? '' : ` (${next[0]})`}`;
 
+/** C88. Which queue nobody works on, and what to start. */
+const nobodyWorks = `Nothing is working on queue ${controllerWorker.queue}: no ${controllerWorker.role} has taken it up yet. Start one: ${controllerWorker.start}`;
+
 /** What a person is told of an act that no controller has begun. */
 export function noWorker({ workflowId, act }: StartedAct): Problem {
+  const { queue, role, start } = controllerWorker;
   return problem('no-worker', {
-    what: `no controller has taken ${workflowId} up`,
+    what: `nothing is working on queue ${queue}: no ${role} has taken ${workflowId} up`,
     why: 'the act is kept and begins as soon as a controller runs',
-    next: ['mesh work controller', `mesh act show ${workflowId}`],
-    facts: { act, workflowId, taskQueue: 'controller' },
+    next: [start, `mesh act show ${workflowId}`, 'mesh doctor'],
+    facts: { act, workflowId, taskQueue: queue },
   });
 }
 

@@ -38,7 +38,19 @@ export async function runAct<Result extends Body>(
   if (given.flag('detach')) {
     const begun = await hasBegun(started, { client, ...controller });
     if (begun !== 'begun') context.progress.say(begun.says);
-    return answer('mesh.act-started', { act, workflowId, attached, begun: begun === 'begun', ui }, drawDetached);
+    const nobodyWorksOn = begun === 'begun' ? undefined : begun.nobodyWorksOn;
+    return answer(
+      'mesh.act-started',
+      {
+        act,
+        workflowId,
+        attached,
+        begun: begun === 'begun',
+        ...(nobodyWorksOn !== undefined && { nobodyWorksOn }),
+        ui,
+      },
+      drawDetached,
+    );
   }
   const result = await followAct(started, ending.result, {
     client,

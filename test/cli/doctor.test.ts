@@ -135,11 +135,13 @@ describe('on a mesh', () => {
     const take = (name: string) => client.query('delete from mesh.migrations where name = $1', [name]);
     try {
       await add('9999-later');
-      const newer = await doctor().finally(() => take('9999-later'));
+      const newer = await doctor();
+      await take('9999-later');
       expect(newer.wrong).toEqual(['store']);
       expect(newer.find('store')?.facts).toEqual({ older: 'command', migrations: ['9999-later'] });
       await take(last);
-      const older = await doctor().finally(() => add(last));
+      const older = await doctor();
+      await add(last);
       expect(older.wrong).toEqual(['store']);
       expect(older.find('store')).toMatchObject({ facts: { older: 'store', migrations: [last] }, next: ['mesh up'] });
     } finally {
@@ -193,8 +195,9 @@ describe('on a mesh', () => {
     process.kill(pidOf('run/controller.pid'), 'SIGKILL');
     const asked = await mesh('push', '--detach', '--json');
     expect(asked.code).toBe(0);
-    const said = z.looseObject({ workflowId: z.string(), begun: z.boolean() }).parse(asJson(asked.stdout));
-    expect(said.begun).toBe(false);
+    const said = z.looseObject({ workflowId: z.string() }).parse(asJson(asked.stdout));
+    expect(said).toMatchObject({ begun: false, nobodyWorksOn: 'controller' });
+    expect(asked.stderr).toContain('Nothing is working on queue controller');
     expect(asked.stderr).toContain('mesh work controller');
     const found = await doctor();
     expect(found.wrong).toEqual(['queue controller']);
