@@ -6,7 +6,6 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
-import pg from 'pg';
 import { serverClaims } from '../../src/bus/identity.ts';
 import { makeSeed } from '../../src/bus/seed.ts';
 import { makeTokenId } from '../../src/bus/token.ts';
@@ -17,9 +16,9 @@ import { controllerKeysAt, type ControllerKeys } from '../../src/foundation/cont
 import { raiseFoundation, lowerFoundation, type Foundation } from '../../src/foundation/foundation.ts';
 import { busCredentialRecords } from '../../src/operations/act/bus-credential-records.ts';
 import { inviteNode } from '../../src/operations/node/invite-node.ts';
-import { connectionOf } from '../../src/store/address.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
+import { askingAt } from '../support/asking.ts';
 import { watchedFolder } from '../support/foundation.ts';
 import { seedPostgres } from '../support/seeded-postgres.ts';
 import { until } from '../support/until.ts';
@@ -65,6 +64,7 @@ export async function raiseActingMesh(): Promise<ActingMesh> {
   const address = { host, port, user, passwordFile, database };
   await migrate({ connection: address });
   const store = openStore(address);
+  const rows = askingAt(address);
   const connection = await Connection.connect({ address: foundation.temporal.address });
   const temporal = new Client({ connection, namespace: meshNamespace });
   const played: PlayedNode[] = [];
@@ -111,15 +111,7 @@ export async function raiseActingMesh(): Promise<ActingMesh> {
     store,
     temporal,
     keys,
-    async ask(sql) {
-      const client = new pg.Client(connectionOf(address));
-      await client.connect();
-      try {
-        return (await client.query<Record<string, unknown>>(sql)).rows;
-      } finally {
-        await client.end();
-      }
-    },
+    ask: rows.ask,
     async join(name, clientKey) {
       const joined = await enrol(name, 0, { clientKey });
       await temporal.workflow.getHandle(enrolId(joined.node)).result();
@@ -146,6 +138,7 @@ export async function raiseActingMesh(): Promise<ActingMesh> {
       await self.killController();
       await connection.close();
       await store.close();
+      await rows.close();
       await lowerFoundation({ stateDir, say: () => undefined });
       await closeFolder();
     },

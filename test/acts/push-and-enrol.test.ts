@@ -97,6 +97,10 @@ describe('a push', () => {
         },
       }),
     ];
+    // It was current before: a push that is faster than the report would have nothing to wait for.
+    const isTold = async () =>
+      (await mesh.ask(`select 1 from mesh.reports where node = 'beta' and outcome = 'failed'`)).length === 1;
+    await until(isTold, { withinMs: 10_000, what: 'the failure to be recorded' });
     const result = (await (await push()).result()) as PushResult;
     for (const stop of stops) stop();
     expect(result).toMatchObject({ applied: 1, failed: ['beta'], failedCount: 1 });

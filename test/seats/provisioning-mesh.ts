@@ -3,7 +3,6 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { Client, Connection } from '@temporalio/client';
-import pg from 'pg';
 import pino from 'pino';
 import { clientAccount } from '../../src/bus/accounts.ts';
 import { prepareAccount, pushAccount } from '../../src/bus/claims.ts';
@@ -19,10 +18,10 @@ import { isRefusal } from '../../src/domain/refusal/refusal.ts';
 import { meshNamespace } from '../../src/domain/act/act.ts';
 import { controllerKeysAt, type ControllerKeys } from '../../src/foundation/controller-keys.ts';
 import { lowerFoundation, raiseFoundation, type Foundation } from '../../src/foundation/foundation.ts';
-import { connectionOf } from '../../src/store/address.ts';
 import { migrate } from '../../src/store/migrate.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import { serveProvisioning } from '../../src/workers/provisioning-desk.ts';
+import { askingAt } from '../support/asking.ts';
 import { watchedFolder } from '../support/foundation.ts';
 import { seedPostgres } from '../support/seeded-postgres.ts';
 import { startTypeScript } from '../support/program.ts';
@@ -95,6 +94,7 @@ export async function raiseProvisioningMesh(): Promise<ProvisioningMesh> {
   const log: string[] = [];
   const logger = pino({ level: 'info' }, { write: (line: string) => void log.push(line) });
   const stores: Store[] = [store];
+  const rows = askingAt(address);
   const world: World = {
     address,
     store,
@@ -103,15 +103,7 @@ export async function raiseProvisioningMesh(): Promise<ProvisioningMesh> {
       stores.push(opened);
       return opened;
     },
-    ask: async (sql) => {
-      const client = new pg.Client(connectionOf(address));
-      await client.connect();
-      try {
-        return (await client.query<Record<string, unknown>>(sql)).rows;
-      } finally {
-        await client.end();
-      }
-    },
+    ask: rows.ask,
   };
   const clients: BusConnection[] = [];
   const provisioners: Provisioner[] = [];
@@ -193,6 +185,7 @@ export async function raiseProvisioningMesh(): Promise<ProvisioningMesh> {
       await Promise.all([mesh, system, person, ...clients].map((one) => one.close()));
       await connection.close();
       await Promise.all(stores.map((one) => one.close()));
+      await rows.close();
       await lowerFoundation({ stateDir, say: () => undefined });
       await closeFolder();
     },
