@@ -1,6 +1,6 @@
 /** C77, C79 and C82: names, denials and history, each on a real server. */
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
 
 import { nodeAccount } from '../../src/bus/accounts.ts';
@@ -156,11 +156,15 @@ describe("a host's credential", () => {
     await ensureStreams(bus.mesh);
   });
   afterAll(() => bus.stop());
+  const kept: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const end of kept.splice(0)) await end();
+  });
 
   type Said = { readonly text: string; readonly atMs: number; readonly fields: object };
 
-  /** A host's line to the bus with this JWT and this seed, kept until `end`; and what it says. */
-  function keep(userJwt: string, identity: Seed): { host: HostBus; said: readonly Said[]; end: () => Promise<void> } {
+  /** A host's line to the bus with this JWT and this seed, kept until the test ends; and what it says. */
+  function keep(userJwt: string, identity: Seed): { host: HostBus; said: readonly Said[] } {
     const said: Said[] = [];
     const say = (fields: object, text: string): void => void said.push({ fields, text, atMs: performance.now() });
     const { servers } = bus;
@@ -168,8 +172,9 @@ describe("a host's credential", () => {
     const host = new HostBus({ ...node, servers: [...servers], userJwt }, { info: say, warn: say, error: say });
     const ending = new AbortController();
     const keys = { identity, client: identity, sealing: makeSealingKey(), overlay: makeOverlayKey() };
-    const kept = host.keep(keys, () => undefined, ending.signal);
-    return { host, said, end: () => (ending.abort(), kept) };
+    const keeping = host.keep(keys, () => undefined, ending.signal);
+    kept.push(() => (ending.abort(), keeping));
+    return { host, said };
   }
 
   /** It says that it is turned away, and the n-th time no sooner than pauses that double allow. */
@@ -184,24 +189,22 @@ describe("a host's credential", () => {
 
   test('[C79] a wrong one: it says that it is refused, and tries ever more slowly; nothing else gets through', async () => {
     const { prepared } = await bus.account(nodeAccount(victim, { meshAccount: bus.identity.accounts.mesh }));
-    const { host, said, end } = keep(prepared.userJwt, makeSeed('user'));
+    const { host, said } = keep(prepared.userJwt, makeSeed('user'));
     await isTurnedAwaySlowly(said, 6);
     expect(await host.fetch()).toEqual({ kind: 'away' });
     expect(await host.report(reportOf(victim, 1))).toBe(false);
-    await end();
   });
 
   test('[C79] its right is taken while it is connected: it says that it cannot report, at once, and tries ever more slowly', async () => {
     const shape = nodeAccount(victim, { meshAccount: bus.identity.accounts.mesh });
     const { prepared, credential } = await bus.account(shape);
-    const { host, said, end } = keep(prepared.userJwt, credential.seed);
+    const { host, said } = keep(prepared.userJwt, credential.seed);
     await until(() => host.report(reportOf(victim, 1)), { withinMs: 10_000, what: 'a report to be taken' });
     await revokeAccount(bus.system, bus.identity, prepared.accountKey);
     await until(async () => (await host.fetch()).kind === 'away', { withinMs: 10_000, what: 'it to be away' });
     const startedAt = performance.now();
     expect(await host.report(reportOf(victim, 2))).toBe(false);
     expect(performance.now() - startedAt).toBeLessThan(1_000);
-    await isTurnedAwaySlowly(said, 5);
-    await end();
+    await isTurnedAwaySlowly(said, 6);
   }, 30_000);
 });
