@@ -51,6 +51,8 @@ async function run(program: string, args: readonly string[], { cwd, env, input, 
   });
   let [stdout, stderr] = ['', ''];
   let isAsked = after === undefined;
+  // What never asks, or goes on asking, would wait for ever: it is ended, and the test sees how far it came.
+  const deadline = after === undefined ? undefined : setTimeout(() => child.kill('SIGKILL'), 20_000);
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     stdout += chunk;
     if (isAsked || after === undefined || !stdout.includes(after)) return;
@@ -61,6 +63,7 @@ async function run(program: string, args: readonly string[], { cwd, env, input, 
   child.stdin.on('error', () => undefined);
   if (after === undefined) child.stdin.end(input ?? '');
   await once(child, 'close');
+  clearTimeout(deadline);
   return { code: child.exitCode, stdout, stderr };
 }
 

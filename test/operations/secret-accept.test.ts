@@ -277,6 +277,7 @@ describe('after its node was given another key', () => {
     accepted(await accept(pair, 'issued'));
     accepted(await accept(own, 'mine'));
     expect([await refusalsOf('alpha'), await refusalsOf('beta')]).toEqual([[], []]);
+    const { fingerprint: lost } = keys.beta;
     await rekey('beta');
     const remedies = ['mesh secret accept beta/notes postgres-database', 'mesh secret accept beta/notes session'];
     expect((await refusalsOf('beta')).map(({ kind, next }) => [kind, ...next])).toEqual(
@@ -293,6 +294,7 @@ describe('after its node was given another key', () => {
     // It is not made again, whoever pushes.
     await madeByAPush();
     expect(await generations()).toEqual(['1 current accepted']);
+    expect((await inventory()).ownSecrets).toMatchObject([{ origin: 'accepted', node: { fingerprint: lost } }]);
 
     // Handing it over again is the remedy, for each.
     accepted(await accept(pair, 'issued again'));
