@@ -82,7 +82,6 @@ const looks = new Set([
   'declarations.arrivals',
   'declarations.reportsOf',
   'declarations.sealingKeys',
-  'declarations.sentTo',
   'declarations.snapshot',
   'enrolments.provenClient',
   'enrolments.provenIdentity',

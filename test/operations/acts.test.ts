@@ -265,7 +265,7 @@ describe('declarations', () => {
     await declarations.recordSent(sent(2, 'second'));
     await declarations.recordSent(sent(1, 'first'));
     const { resources, ...second } = sent(2, 'second');
-    expect((await declarations.sentTo([node('alpha')])).get(node('alpha'))).toMatchObject(second);
+    expect(await world.store.read((view) => view.sentRows([node('alpha')]))).toMatchObject([second]);
     expect(await world.store.read((view) => view.sentResources([node('alpha')]))).toEqual(
       new Map([[node('alpha'), resources]]),
     );

@@ -26,7 +26,7 @@ export async function push(world: World, name: string, answers: Answers = 'answe
 /** The node speaks of what it was last sent. */
 export async function answer(world: World, name: string, answers: Answers): Promise<void> {
   const { store } = world;
-  const sent = (await declarationRecords(store).sentTo([node(name)])).get(node(name));
+  const [sent] = await store.read((view) => view.sentRows([node(name)]));
   if (answers === 'stays silent' || sent === undefined) return;
   boot += 1;
   const declared = Math.max((await lastResources(world, name)).size, 1);

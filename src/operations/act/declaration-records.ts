@@ -9,7 +9,6 @@ import type {
   ReportReads,
   ReportRow,
   SentReads,
-  SentRow,
   SentRows,
 } from '../ports/declaration-rows.ts';
 import type { SealingKeyReads } from '../ports/node-rows.ts';
@@ -34,10 +33,6 @@ export function declarationRecords(store: Reads<View> & ReadsNumbered<View> & Wr
 
     /** Records what the stream has acknowledged; a number that is not higher than the kept one changes nothing. */
     recordSent: (...sent: readonly NewSent[]): Promise<void> => recordAll(store, sent),
-
-    /** What was last sent to these nodes; a node that was sent nothing is not in it. */
-    sentTo: (nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, SentRow>> =>
-      store.read(async (view) => byNode(await view.sentRows(nodes))),
 
     /** The last report of each; a node that never spoke is not in it. */
     reportsOf: (nodes: readonly NodeName[]): Promise<ReadonlyMap<NodeName, ReportRow>> =>
