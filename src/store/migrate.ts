@@ -73,18 +73,23 @@ async function migrationsIn(client: pg.Client): Promise<readonly string[] | unde
   return rows.map(({ name }) => name);
 }
 
+export type StoreStanding = {
+  /** Migrations that it has had; those of them that this code does not know; those that it has not had yet. */
+  readonly ran: readonly string[];
+  readonly newer: readonly string[];
+  readonly missing: readonly string[];
+  /** It is a standby, or was made read-only. */
+  readonly isReadOnly: boolean;
+};
+
 /**
- * How the store stands to this code: which migrations it has had, which of them this code does not know, and which it has not
- * had yet. `withinMs`: how long each step towards an answer may take; for as long as it takes when left out.
+ * How the store stands to this code. `withinMs`: how long each step towards an answer may take; for as long as it takes when
+ * left out.
  */
 export async function versionsApart(
   connection: StoreAddress,
   { withinMs }: { readonly withinMs?: number } = {},
-): Promise<{
-  readonly ran: readonly string[];
-  readonly newer: readonly string[];
-  readonly missing: readonly string[];
-}> {
+): Promise<StoreStanding> {
   const known = await knownMigrations(await migrationsFolder());
   const bounds = withinMs === undefined ? {} : { connectionTimeoutMillis: withinMs, query_timeout: withinMs };
   const client = new pg.Client({ ...connectionOf(connection), ...bounds });
@@ -93,8 +98,15 @@ export async function versionsApart(
   try {
     await client.connect();
     const ran = (await migrationsIn(client)) ?? [];
-    const isKnown = (name: string): boolean => known.includes(name);
-    return { ran, newer: ran.filter((name) => !isKnown(name)), missing: known.filter((name) => !ran.includes(name)) };
+    const { rows } = await client.query<{ setting: string }>(
+      `select current_setting('transaction_read_only') as setting`,
+    );
+    return {
+      ran,
+      newer: ran.filter((name) => !known.includes(name)),
+      missing: known.filter((name) => !ran.includes(name)),
+      isReadOnly: rows[0]?.setting === 'on',
+    };
   } finally {
     await client.end();
   }

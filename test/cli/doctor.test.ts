@@ -9,6 +9,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { z } from 'zod';
 
+import { lookAtTemporal } from '../../cli/doctor/foundation.ts';
 import { makeSeed } from '../../src/bus/seed.ts';
 import { readFoundation, type Foundation } from '../../src/foundation/foundation.ts';
 import { connectionOf } from '../../src/store/address.ts';
@@ -104,6 +105,8 @@ describe('on a mesh', () => {
       .looseObject({ settings: z.unknown() })
       .parse(asJson((await mesh('config', 'show', '--json')).stdout));
     expect(found.settings).toEqual(config.settings);
+    const elsewhere = { ...foundation, temporal: { ...foundation.temporal, namespace: 'elsewhere' } };
+    expect(await lookAtTemporal(elsewhere, 4_000)).toMatchObject({ hasNamespace: false });
     const { code, stdout } = await mesh('doctor');
     expect(code).toBe(0);
     expect(stdout).toContain('Nothing is wrong.');
@@ -126,7 +129,7 @@ describe('on a mesh', () => {
     expect((await doctor()).wrong).toEqual([]);
   }, 60_000);
 
-  test('[C94] [U12] a store of another version: which side is older', async () => {
+  test('[C94] [U12] a store of another version: which side is older; and one that takes no writes', async () => {
     const client = new pg.Client(connectionOf(foundation.postgres));
     await client.connect();
     const { rows } = await client.query<{ name: string }>('select name from mesh.migrations order by id');
@@ -142,6 +145,10 @@ describe('on a mesh', () => {
       await take(last);
       const older = await doctor();
       await add(last);
+      await client.query('alter role mesh_controller set default_transaction_read_only = on');
+      const standby = await doctor();
+      await client.query('alter role mesh_controller reset default_transaction_read_only');
+      expect(standby.find('store')).toMatchObject({ is: 'wrong', facts: { takes: 'reads' } });
       expect(older.wrong).toEqual(['store']);
       expect(older.find('store')).toMatchObject({ facts: { older: 'store', migrations: [last] }, next: ['mesh up'] });
     } finally {

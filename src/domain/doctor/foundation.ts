@@ -37,6 +37,7 @@ export type StoreSeen = {
   readonly ran: readonly string[];
   readonly newer: readonly string[];
   readonly missing: readonly string[];
+  readonly isReadOnly: boolean;
 };
 type At = { readonly where: string; readonly log?: string };
 
@@ -44,7 +45,7 @@ type At = { readonly where: string; readonly log?: string };
 export function judgeStore(at: At & { readonly role: string }, looked: Looked<StoreSeen>): Finding {
   const of = 'store';
   if (looked.kind !== 'seen') return unseen(of, `cannot be used as ${at.role}`, at, looked);
-  const { ran, newer, missing } = looked.value;
+  const { ran, newer, missing, isReadOnly } = looked.value;
   const { where } = at;
   const wrong = (says: string, next: string, older: 'command' | 'store', migrations: readonly string[]): Finding => ({
     part,
@@ -69,6 +70,16 @@ export function judgeStore(at: At & { readonly role: string }, looked: Looked<St
       'store',
       missing,
     );
+  if (isReadOnly)
+    return {
+      part,
+      of,
+      is: 'wrong',
+      says: 'takes no writes: what is so can be read, and nothing can be changed',
+      where,
+      next: ['make its server writable again: it is read-only, or a standby'],
+      facts: { takes: 'reads' },
+    };
   return {
     part,
     of,

@@ -83,13 +83,15 @@ describe('the foundation', () => {
   test('[C94] which side is older is said of a store of another version', () => {
     const store = { where: '127.0.0.1:5432/mesh', role: 'mesh_controller' };
     const of = (newer: readonly string[], missing: readonly string[]) =>
-      judgeStore(store, seen({ ran: ['0001-a', ...newer], newer, missing }));
+      judgeStore(store, seen({ ran: ['0001-a', ...newer], newer, missing, isReadOnly: false }));
     expect(of([], [])).toMatchObject({ is: 'ok', says: expect.stringContaining('0001-a') });
     expect(of(['9999-later'], [])).toMatchObject({
       is: 'wrong',
       facts: { older: 'command', migrations: ['9999-later'] },
     });
     expect(of([], ['0002-b'])).toMatchObject({ is: 'wrong', facts: { older: 'store' }, next: ['mesh up'] });
+    const standby = judgeStore(store, seen({ ran: ['0001-a'], newer: [], missing: [], isReadOnly: true }));
+    expect(standby).toMatchObject({ is: 'wrong', says: expect.stringContaining('takes no writes') });
     // One that was used by a newer version and lacks ours is not to be brought forward by this command.
     expect(of(['9999-later'], ['0002-b'])).toMatchObject({ facts: { older: 'command' } });
   });
