@@ -21,7 +21,7 @@ import { fillingsOf } from './filling.ts';
 import { outcomesOf } from './outcomes.ts';
 import { admitPrograms, type KnownPrograms } from './programs.ts';
 import { readMirrors } from './reads.ts';
-import { doubted } from './recall.ts';
+import { doubted, isMissed } from './recall.ts';
 import { World } from './world.ts';
 
 /** What a pass knows before it applies: how each file is filled, and what is to be said afterwards. */
@@ -43,6 +43,8 @@ export class ProvisionerClient {
   /** How often the line to the bus was had, and for which time it was last seen that the bus has what was written. */
   #lines = 0;
   #recalled = 0;
+  /** How often it was looked whether a bucket was emptied meanwhile. */
+  #looks = 0;
 
   constructor(of: {
     readonly node: NodeFile;
@@ -143,11 +145,12 @@ export class ProvisionerClient {
     });
   }
 
-  /** What was written, as far as it is there: a bus that was away may have come back without it. */
+  /** What was written, as far as it is there: a bus that was away may have come back without it, and one that was not may lose it. */
   async #known(world: World): Promise<PassRecord> {
     const record = await this.#written();
     const lines = this.#lines;
-    if (record === undefined || this.#recalled === lines) return record ?? emptyRecord;
+    if (record === undefined) return emptyRecord;
+    if (this.#recalled === lines && !(await isMissed(world, record, this.#looks++))) return record;
     const recalled = await doubted(world, record);
     if (recalled.isCertain) this.#recalled = lines;
     return recalled.record;

@@ -2,6 +2,7 @@
 import { canonicalJson } from '../../domain/declaration/canonical.ts';
 import type { PassRecord } from '../../domain/provisioning/pass.ts';
 import { placeIn } from '../../domain/provisioning/settle.ts';
+import { grouped } from '../../domain/words/grouped.ts';
 import { z } from 'zod';
 import type { World } from './world.ts';
 
@@ -32,4 +33,21 @@ export async function doubted(
     }),
   );
   return { record: { modules: Object.fromEntries(modules) }, isCertain };
+}
+
+/**
+ * Whether the bus lacks something that was written, by one key of each bucket, another one with each `turn`: a bucket that was emptied
+ * while the line to the bus was kept shows at the next pass, for four reads whatever was written (C76). What cannot be asked is not missed.
+ */
+export async function isMissed(world: World, record: PassRecord, turn: number): Promise<boolean> {
+  const written = Object.values(record.modules).flatMap((known) =>
+    Object.entries(known.written).flatMap(([path, text]) => (text === null ? [] : [{ ...placeIn(path), text }])),
+  );
+  const looks = [...grouped(written, ({ bucket }) => bucket).values()].map(async (those) => {
+    const one = those[turn % those.length];
+    if (one === undefined) return false;
+    const found = await world.get(one.bucket, one.key, z.unknown());
+    return found.kind === 'absent' || (found.kind === 'found' && canonicalJson(found.value) !== one.text);
+  });
+  return (await Promise.all(looks)).includes(true);
 }

@@ -2,7 +2,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { lastChange } from '../../../src/bus/buckets.ts';
+import { lastChange, openBucket } from '../../../src/bus/buckets.ts';
 import { applied, buckets, contribution, health } from '../../../src/domain/provisioning/values.ts';
 import { statePaths } from '../../../src/host/state.ts';
 import { until } from '../../support/until.ts';
@@ -211,6 +211,23 @@ describe('the record', () => {
   beforeEach(async () => {
     await mesh.say({ notes, ledger });
     await running.pass(...files);
+  });
+
+  test('[C76] a bucket that is emptied while the client stays connected is written again by its next pass, and one key within a few', async () => {
+    for (const bucket of written) {
+      await mesh.purge(bucket);
+      expect((await present()).filter((key) => key.startsWith(bucket))).toEqual([]);
+      await running.pass();
+      expect((await present()).toSorted()).toEqual(both);
+    }
+    const [first, ...others] = both;
+    const [bucket = '', key = ''] = first?.split(' ') ?? [];
+    await (await openBucket(mesh.bus.mesh, bucket)).delete(key);
+    for (let pass = 0; pass < others.length; pass += 1) await running.pass();
+    expect((await present()).toSorted()).toEqual(both);
+    const before = await mesh.sequences();
+    await running.pass();
+    expect(await mesh.sequences()).toEqual(before);
   });
 
   test('[C76] what the bus came back without is written again, once', async () => {
