@@ -39,7 +39,10 @@ export type OwnSecretRow = {
 
 export type SecretRows = {
   /** Earlier generations go as each says; what is there already stays as it is (S3). Answers those that are new. `act`: which made them. */
-  insertPairGenerations(act: string | undefined, generations: readonly NewPairGeneration[]): Promise<readonly PairGeneration[]>;
+  insertPairGenerations(
+    act: string | undefined,
+    generations: readonly NewPairGeneration[],
+  ): Promise<readonly PairGeneration[]>;
   /** The highest there is, withdrawn ones included; 0 when there is none. */
   lastGeneration(key: PairKey): Promise<number>;
   /** The generations that this act made. */
