@@ -3,12 +3,13 @@
  * gets its declaration as a host does and reports at once that it is applied, every login granted and seen. Nothing is verified,
  * and nothing written but credentials where there are ends: what is measured is the controller's side.
  */
+import { z } from 'zod';
 import { connectBus, type BusConnection } from '../src/bus/connection.ts';
 import { lastDeclaration } from '../src/bus/declarations.ts';
 import { meshCredential } from '../src/bus/identity.ts';
 import { publishReport } from '../src/bus/reports.ts';
 import { anyNode, changedSubject } from '../src/bus/subjects.ts';
-import { declaration, grantList, grantListFile, type Declaration } from '../src/domain/declaration/declaration.ts';
+import { declaration, grantList, grantListFile } from '../src/domain/declaration/declaration.ts';
 import type { Report } from '../src/domain/report/report.ts';
 import { nodeName, type NodeName } from '../src/domain/words/names.ts';
 import { controllerKeysAt } from '../src/foundation/controller-keys.ts';
@@ -69,13 +70,16 @@ function workAsProductNodes(bus: BusConnection, ends: Ends | undefined): void {
 
 const isProvider = (body: string): boolean => !body.includes('"granters":[]');
 
-/** Only a provider's declaration is looked into; of the others the count is enough. */
-function bodyOf(body: string): { readonly count: number; readonly granting?: Declaration } {
-  if (isProvider(body)) {
-    const granting = declaration.parse(JSON.parse(body));
-    return { count: granting.resources.length, granting };
-  }
-  return { count: body.split('"kind":').length - 1 };
+/** Of a provider's declaration alone more than the count is looked at: its grant lists. */
+const granting = z.object({
+  granters: declaration.shape.granters,
+  resources: z.array(z.looseObject({ path: z.string().optional(), content: z.string().optional() })),
+});
+type Granting = z.infer<typeof granting>;
+
+function bodyOf(body: string): { readonly count: number; readonly granting?: Granting } {
+  const count = body.split('"kind":').length - 1;
+  return isProvider(body) ? { count, granting: granting.parse(JSON.parse(body)) } : { count };
 }
 
 function reportOf(
@@ -103,11 +107,11 @@ function reportOf(
   };
 }
 
-function grantersOf(told: Declaration): Report['granters'] {
+function grantersOf(told: Granting): Report['granters'] {
   return told.granters.map(({ module, provision, status }) => {
     const path = `${status.replace(/\.status\.json$/, '')}/${grantListFile}`;
-    const list = told.resources.find((one) => one.kind === 'file' && one.path === path);
-    if (list?.kind !== 'file') throw new Error(`no grant list at ${path}`);
+    const list = told.resources.find((one) => one.path === path);
+    if (list?.content === undefined) throw new Error(`no grant list at ${path}`);
     const { grants } = grantList.parse(JSON.parse(list.content));
     const entries = grants.map(({ node, module: consumer, generation, login, local }) => ({
       node,

@@ -46,9 +46,14 @@ async function startNodes(stateDir: string, ends?: 'ends'): Promise<() => Promis
   const kill = (): void => void child.kill('SIGKILL');
   process.once('exit', kill);
   const ended = once(child, 'exit');
-  const [said]: unknown[] = await Promise.race([once(child.stdout, 'data'), ended]);
-  if (!Buffer.isBuffer(said)) throw new Error('the nodes did not begin to work');
+  await Promise.race([once(child.stdout, 'data'), ended]);
+  if (child.exitCode !== null) throw new Error('the nodes did not begin to work');
+  const died = (): never => {
+    throw new Error('the nodes ended in the middle of it');
+  };
+  child.once('exit', died);
   return async () => {
+    child.removeListener('exit', died);
     child.kill('SIGTERM');
     await ended;
     process.removeListener('exit', kill);

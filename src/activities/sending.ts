@@ -109,8 +109,9 @@ export async function sendTo(ports: SendingPorts, act: string, nodes: readonly N
       }
     });
     // What one could not send, the others are, and that is recorded before it is said.
-    await publishing.finally(() => Promise.allSettled(recording));
+    const [published] = await Promise.allSettled([publishing]);
     await Promise.all(recording);
+    if (published.status === 'rejected') throw published.reason;
     left = again;
   }
   return { sent: [...answer.sent], already: answer.already, unresolvable: answer.unresolvable, secretsMade };
