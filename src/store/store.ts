@@ -44,7 +44,7 @@ export function openStore(address: StoreAddress & { readonly connections?: numbe
     write: (person, change, isolation = 'read committed') =>
       untilUndisturbed(() => transaction(pool, begin[isolation], (query) => change(txOf(query, person, inventories)))),
     read: (look) => snapshot(pool, (query) => look(viewOf(query, inventories))),
-    readNumbered: (look) => numberedSnapshot(pool, (query, number) => look(viewOf(query, inventories), number)),
+    readNumbered: (look) => numberedSnapshot(pool, (query) => look(viewOf(query, inventories))),
     close: () => pool.end(),
   };
 }

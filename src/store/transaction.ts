@@ -67,21 +67,24 @@ export async function untilUndisturbed<T>(change: () => Promise<T>): Promise<T> 
  */
 export async function numberedSnapshot<T>(
   pool: pg.Pool,
-  look: (query: Query, number: number) => Promise<T>,
-): Promise<T> {
+  look: (query: Query) => Promise<T>,
+): Promise<{ readonly number: number; readonly seen: T }> {
   return withClient(pool, async (client) => {
     try {
-      // Sent in a row, answered in a row: each waits for the one before, and the first for the lock.
-      const [, , { rows }] = await Promise.all([
+      // Sent in a row with what is looked at, and answered in a row: each waits for the one before, and the first for the lock.
+      const numbering = Promise.all([
         client.query('select pg_advisory_lock($1)', [numberLock]),
         client.query('begin isolation level repeatable read'),
         client.query<{ number: string }>(`select nextval('mesh.declaration_number') as number`),
         client.query('select pg_advisory_unlock($1)', [numberLock]),
         client.query('set transaction read only'),
       ]);
-      const answer = await look(queryOf(client), Number(rows[0]?.number));
+      numbering.catch(() => {});
+      const seen = await look(queryOf(client));
+      // Before anything that was seen is believed: it was under this number, or it was not at all.
+      const [, , { rows }] = await numbering;
       client.query('commit').catch(() => {});
-      return answer;
+      return { number: Number(rows[0]?.number), seen };
     } catch (cause) {
       // A fault of another kind, with which the connection ends, and with that the lock and the transaction, wherever it was.
       if (!(cause instanceof pg.DatabaseError)) throw cause;

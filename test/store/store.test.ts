@@ -67,8 +67,7 @@ test('[D4] numbers rise in the order of the snapshots, however many ask at once'
   const writing = (async () => {
     while (!stop.signal.aborted) await writer.write('ada', async (tx) => tx.event({ kind: 'tick', about: 'x' }));
   })();
-  const look = () =>
-    store.readNumbered(async (view, number) => ({ number, seen: (await view.eventRows({ limit: 100_000 })).length }));
+  const look = () => store.readNumbered(async (view) => (await view.eventRows({ limit: 100_000 })).length);
   const ticks = new Set<number>();
   const lanes = Array.from({ length: 8 }, async () => {
     const looks = [];
@@ -94,7 +93,7 @@ test('[D4] a look that fails gives its lock back: the next number can be taken',
       throw new Error('on purpose');
     }),
   ).rejects.toThrow('on purpose');
-  expect(await store.readNumbered(async (_, number) => number)).toBe(2);
+  expect((await store.readNumbered(async () => undefined)).number).toBe(2);
 });
 
 test('a change that another transaction was in the way of is run again from the start', async () => {

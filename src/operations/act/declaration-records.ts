@@ -26,8 +26,10 @@ type View = InventoryReads & SentReads & ReportReads & SealingKeyReads;
 export function declarationRecords(store: Reads<View> & ReadsNumbered<View> & Writes<SentRows & EventRows>) {
   return {
     /** A number that rises in the order of the snapshots, and the snapshot it belongs to: taken in one transaction (D4). */
-    numbered: (): Promise<Snapshot & { readonly number: number }> =>
-      store.readNumbered(async (view, number) => ({ ...(await snapshotOf(view)), number })),
+    numbered: async (): Promise<Snapshot & { readonly number: number }> => {
+      const { number, seen } = await store.readNumbered(snapshotOf);
+      return { ...seen, number };
+    },
 
     snapshot: (): Promise<Snapshot> => store.read(snapshotOf),
 

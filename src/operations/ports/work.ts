@@ -19,7 +19,7 @@ export type Reads<View> = {
 
 /** A snapshot with a declaration number of its own; of two, the higher number saw the later world (D4). */
 export type ReadsNumbered<View> = {
-  readNumbered<T>(look: (view: View, number: number) => Promise<T>): Promise<T>;
+  readNumbered<T>(look: (view: View) => Promise<T>): Promise<{ readonly number: number; readonly seen: T }>;
 };
 
 /** What happened, to what, in names, numbers and digests; never a value. */
