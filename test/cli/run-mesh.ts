@@ -18,6 +18,9 @@ export type How = {
   readonly after?: string;
 };
 
+/** Where whoever runs the tests has the foundation's programs: in a home of its own each `mesh up` would fetch them anew. */
+const cache = { XDG_CACHE_HOME: process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache') };
+
 /** A new folder that nothing else uses. */
 export function emptyFolder(): string {
   return mkdtempSync(path.join(os.tmpdir(), 'mesh-cli-'));
@@ -46,7 +49,7 @@ async function run(program: string, args: readonly string[], { cwd, env, input, 
   const home = emptyFolder();
   const child = spawn(program, args, {
     cwd: cwd ?? home,
-    env: { PATH: process.env['PATH'] ?? '', HOME: home, SHELL: '/bin/sh', TERM: 'xterm', ...env },
+    env: { PATH: process.env['PATH'] ?? '', HOME: home, SHELL: '/bin/sh', TERM: 'xterm', ...cache, ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   let [stdout, stderr] = ['', ''];
@@ -72,7 +75,7 @@ export function startMesh(args: readonly string[]) {
   const home = emptyFolder();
   const child = spawn(process.execPath, [mesh, ...args], {
     cwd: home,
-    env: { PATH: process.env['PATH'] ?? '', HOME: home },
+    env: { PATH: process.env['PATH'] ?? '', HOME: home, ...cache },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let [stdout, stderr] = ['', ''];

@@ -128,23 +128,32 @@ export type ProcessWatch = {
 export function watchProcesses(find: Find, everyMs: number): ProcessWatch {
   const hits = new Map<string, Hit>();
   const seen = new Set<string>();
+  // What a process was started with is searched once: it has other words of its own when it becomes another program.
+  let known = new Map<string, Buffer>();
   let looks = 0;
+  const searchIn = (pid: string, kind: string, bytes: Buffer): void => {
+    for (const found of find(bytes)) {
+      const place = `${kind} of ${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()}`;
+      hits.set(`${place} ${found.of} ${found.form}`, { ...found, place });
+    }
+  };
   const look = (): void => {
     looks += 1;
+    const now = new Map<string, Buffer>();
     for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-      for (const kind of ['cmdline', 'environ']) {
-        try {
-          const bytes = readFileSync(`/proc/${pid}/${kind}`);
+      try {
+        const words = readFileSync(`/proc/${pid}/cmdline`);
+        if (known.get(pid)?.equals(words) !== true) {
           seen.add(pid);
-          for (const found of find(bytes)) {
-            const place = `${kind} of ${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()}`;
-            hits.set(`${place} ${found.of} ${found.form}`, { ...found, place });
-          }
-        } catch {
-          // It ended while we looked.
+          searchIn(pid, 'cmdline', words);
+          searchIn(pid, 'environ', readFileSync(`/proc/${pid}/environ`));
         }
+        now.set(pid, words);
+      } catch {
+        // It ended while we looked.
       }
     }
+    known = now;
   };
   const timer = setInterval(look, everyMs);
   return { hits, looks: () => looks, processes: () => seen.size, stop: () => clearInterval(timer) };
