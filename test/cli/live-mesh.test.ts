@@ -327,7 +327,7 @@ describe('[C94] JSON that is', () => {
     for (const args of [['status'], ['plan'], ['node', 'list'], ['module', 'forget', 'web'], ['events']]) {
       const { code, stdout, stderr } = await runMesh([...args, '--json', '--state', down]);
       expect({ args, code, stderr }).toEqual({ args, code: 1, stderr: '' });
-      expect(asJson(stdout)).toMatchObject({ schema: 'mesh.error', kind: 'fault' });
+      expect(asJson(stdout)).toMatchObject({ schema: 'mesh.error', kind: 'store-down' });
     }
   });
 });
