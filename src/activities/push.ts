@@ -2,7 +2,7 @@
 import { Context } from '@temporalio/activity';
 import { z } from 'zod';
 import type { PushRequest, PushResult } from '../domain/act/act.ts';
-import type { Arrival } from '../domain/act/waiting.ts';
+import { waitsForNode, type Arrival } from '../domain/act/waiting.ts';
 import { nodeName, type NodeName } from '../domain/words/names.ts';
 import type { Snapshot } from '../operations/act/declaration-records.ts';
 import type { NewAct } from '../operations/ports/act-rows.ts';
@@ -182,7 +182,11 @@ export function createPushActivities(ports: PushPorts) {
           const done = answered(act, told, arrived);
           if (done !== undefined) return { done };
           const late = waitedFor(told, arrived);
-          return { waitsFor: late.map((node) => `${node} to report what it was sent`), reports: late.length };
+          // A person reads a few of them, and the row is no place for a thousand.
+          const asked = late.slice(0, 20);
+          const { sent, reports } = await ports.credentials.ends(asked, []);
+          const waitsFor = asked.flatMap((node) => waitsForNode(node, sent.get(node), reports.get(node)) ?? []);
+          return { waitsFor, reports: late.length };
         },
         (waitsFor) => acts.note(act, { waitsFor }),
       );

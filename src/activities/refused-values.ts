@@ -85,7 +85,7 @@ export function valueRefused({ credential, reason, tried }: TakenBack): Refusal 
   return {
     kind: 'value-refused',
     what: `${credential} was not rotated: ${reason}`,
-    why: `${tried} values of 43 random letters, digits, - and _ were tried, and the server has a rule for passwords that none of them keeps; the old one works as before`,
+    why: `${tried} values of 43 random letters, digits, - and _ were tried, and the server has a rule for passwords that none of them keeps; the old one is in use again`,
     next: ['change the rule on the server, and rotate again'],
     facts: { credential, tried },
   };

@@ -1,6 +1,7 @@
 /** What a rotation waits for, one after the other: granted, held, used, ended. Each looks at rows alone, and so survives any restart. */
 import {
   entryOf,
+  grantable,
   refusedValues,
   waitsForEnd,
   waitsForGrant,
@@ -68,7 +69,8 @@ export function rotationWaits(ports: WaitingPorts) {
           // Where the values of before come back, nothing else can be made.
           const values = notes.takenBack === undefined ? refusedValues(entries, wanted) : [];
           if (values.length > 0) return { done: values };
-          const waitsFor = [...late.values(), ...waitsForGrant(entries, wanted, faults)];
+          const awaited = notes.takenBack === undefined ? wanted : grantable(entries, wanted);
+          const waitsFor = [...late.values(), ...waitsForGrant(entries, awaited, faults)];
           return waitsFor.length === 0 ? { done: [] } : { waitsFor };
         },
         say(act),

@@ -19,7 +19,7 @@ export type SendingPorts = {
     DeclarationRecords,
     'numbered' | 'snapshot' | 'recordSent' | 'reportsOf' | 'arrivals' | 'sealingKeys'
   >;
-  readonly credentials: Pick<CredentialRecords, 'keep'>;
+  readonly credentials: Pick<CredentialRecords, 'keep' | 'ends'>;
   readonly bus: DeclarationBus;
   readonly sign: Signer;
   readonly hash: Hash;

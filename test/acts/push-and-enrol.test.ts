@@ -86,6 +86,23 @@ describe('a push', () => {
     expect((await handle.result()) as PushResult).toMatchObject({ applied: 2 });
   });
 
+  test('[A1.4] [P12] a push that waits for a value says for which one, of which file', async () => {
+    const stop = alpha.behave();
+    await addAll(mesh.store, [
+      { module: 'waits', version: '1.0.0', resources: [{ kind: 'file', path: '/etc/waits', content: 'x' }] },
+    ]);
+    await place(mesh.store, beta.node, 'waits');
+    const handle = await push();
+    await beta.untilTold('it', (told) => told.declaration.resources.some(({ module: of }) => of === 'waits'));
+    const error = '${config:title}: mesh-controller_settings has no beta.waits.title for it';
+    const failures = [{ resource: 'waits/file//etc/waits', error, waits: true as const }];
+    await beta.report({ outcome: 'failed', applied: 1, failures });
+    await waitsFor(handle.firstExecutionRunId, `beta to have what waits/file//etc/waits is filled with: ${error}`);
+    await beta.report();
+    stop();
+    expect((await handle.result()) as PushResult).toMatchObject({ applied: 2 });
+  });
+
   test('[D16] [A7] a node that could not apply it is named as failed, not as done', async () => {
     const stops = [
       alpha.behave(),

@@ -273,6 +273,15 @@ test.each(['json', 'password'] as const)(
     expect({ code: shown.code, body: asJson(shown.stdout) }).toMatchObject({ code: 6, body: { ungranted: [said] } });
     const [command = ''] = said?.next ?? [];
     const again = [...command.split(' ').slice(1), '--json', '--state', mesh.stateDir];
+    // A rule that none of five values keeps: it ends, and says that nothing works now either.
+    await scripted(valuesOf(2));
+    const inVain = await runMesh(again);
+    expect({ code: inVain.code, body: asJson(inVain.stdout) }).toMatchObject({
+      code: 3,
+      body: { kind: 'value-refused', facts: { tried: 5 } },
+    });
+    expect((await held(module)).password).toBe(refused);
+    await scripted([]);
     const rotated = runMesh(again);
     // The consumer reads its file and comes in with what stands there then.
     await until(async () => (await failure(enter(await held(module)))) === undefined, {
