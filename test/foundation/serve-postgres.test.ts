@@ -6,7 +6,7 @@ import path from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import pg from 'pg';
 
-import { freePorts } from '../../src/foundation/ports.ts';
+import { freePorts, refuseTaken } from '../../src/foundation/ports.ts';
 import { runningPostgres, stopPostgres } from '../../src/foundation/postgres.ts';
 import { watchedFolder } from '../support/foundation.ts';
 import { startTypeScript } from '../support/program.ts';
@@ -115,6 +115,8 @@ test('[U11] when the server dies, so does what serves it, for its supervisor to 
 });
 
 test('[U13] a port that is taken is a refusal, not a start elsewhere', async () => {
+  // The server that was just killed may have it a moment longer.
+  expect(await refuseTaken('the squatter', address, port)).toBeUndefined();
   const squatter = createServer().listen(port, address);
   await once(squatter, 'listening');
   const { ended, said } = serve();

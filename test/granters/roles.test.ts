@@ -144,16 +144,20 @@ test('[C39] twelve consumers at the same moment, three rounds: all work, none is
         { withinMs: 30_000, what: `twelve granted in round ${round}` },
       );
     });
-    // All log in at once, and change the row of their database in the catalogue while the granter takes it away.
-    const racing = asked.map(async (consumer) => {
-      const client = await logIn(servers, consumer.grant.login, consumer.password, consumer.grant.database);
-      expect(
-        await values(client, "select has_database_privilege(session_user, current_database(), 'CONNECT')"),
-      ).toEqual([true]);
+    // All log in at once.
+    const clients = await Promise.all(
+      asked.map(async ({ grant, password }) => {
+        const client = await logIn(servers, grant.login, password, grant.database);
+        expect(
+          await values(client, "select has_database_privilege(session_user, current_database(), 'CONNECT')"),
+        ).toEqual([true]);
+        return { client, grant };
+      }),
+    );
+    // And all change the row of their database in the catalogue while the granter takes it away.
+    const racing = clients.map(async ({ client, grant }) => {
       for (;;) {
-        const failed = await failure(
-          client.query(`grant temporary on database "${consumer.grant.owner}" to "${consumer.grant.owner}"`),
-        );
+        const failed = await failure(client.query(`grant temporary on database "${grant.owner}" to "${grant.owner}"`));
         // Losing the race for the row is the consumer's to repeat; being put out ends it.
         if (failed !== undefined && failed !== 'XX000') return;
       }
