@@ -49,7 +49,6 @@ export function refusalCode(error: unknown): number | undefined {
 const credentialCodes = new Set([
   'AUTHORIZATION_VIOLATION',
   'AUTHENTICATION_EXPIRED',
-  'AUTHENTICATION_TIMEOUT',
   'ACCOUNT_EXPIRED',
   'BAD_AUTHENTICATION',
 ]);
