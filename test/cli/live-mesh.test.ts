@@ -153,14 +153,16 @@ describe('drift, and what is stuck', () => {
     const sentence = '/etc/web had been changed and was put back';
     await until(() => watching.stdout().includes(`put right: ${sentence}`), { withinMs: 20_000, what: 'the drift' });
     expect(await readFile(rootOf('/etc/web'), 'utf8')).toContain('FIVE');
-    // Until the next report, a moment later, the state itself says it.
-    await until(
-      async () => {
-        await rm(rootOf('/etc/web'), { force: true });
-        return (await statusNow()).lastReport.drift.some((one) => one.includes('/etc/web'));
-      },
-      { withinMs: 30_000, what: 'status to show the drift' },
-    );
+    // Until the next report the state itself says it; here that comes with every report, since somebody goes on spoiling the file.
+    const spoiling = setInterval(() => void rm(rootOf('/etc/web'), { force: true }), 20);
+    try {
+      await until(async () => (await statusNow()).lastReport.drift.some((one) => one.includes('/etc/web')), {
+        withinMs: 30_000,
+        what: 'status to show the drift',
+      });
+    } finally {
+      clearInterval(spoiling);
+    }
     const events = (await json('events', '--about', 'alpha')).body['events'];
     expect(events).toContainEqual(
       expect.objectContaining({ kind: 'drift-put-right', detail: { drift: [sentence] }, person: 'controller' }),

@@ -38,8 +38,10 @@ async function makeSeed(seed: string): Promise<void> {
   if (isRefusal(raised)) throw new Error(`${raised.what}; ${raised.why}`);
   await migrate({ connection: raised.postgres });
   await lowerFoundation({ stateDir, say: () => undefined });
-  // A killed server loses nothing by it, and no test takes the machine's power away.
-  await appendFile(path.join(stateDir, 'postgres', 'postgresql.conf'), '\nfsync = off\n');
+  // A killed server loses nothing without fsync, and no test takes the machine's power away. Its shared memory is a file in the
+  // same folder: else each that is killed would leave some of the machine's.
+  const settings = '\nfsync = off\ndynamic_shared_memory_type = mmap\n';
+  await appendFile(path.join(stateDir, 'postgres', 'postgresql.conf'), settings);
   await rename(stateDir, seed);
 }
 
