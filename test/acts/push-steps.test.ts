@@ -88,7 +88,7 @@ test('[A7] [A1.2] each step may run twice: the act begins once, sends once, and 
   expect([await prepare('one'), await prepare('one', 2)]).toEqual([{ nodes: 2 }, { nodes: 2 }]);
   await send('one');
   await send('one');
-  expect(published).toEqual(['alpha', 'beta']);
+  expect(published.toSorted()).toEqual(['alpha', 'beta']);
   for (const name of ['alpha', 'beta']) await answer(world, name, 'answers');
   // As when its answer was lost: nothing is to do by now, and what the act did is still its own to tell.
   expect([await prepare('one'), await prepare('one', 2)]).toEqual([{ nodes: 2 }, { nodes: 2 }]);

@@ -94,10 +94,11 @@ test('[U11] a password that was made anew is set at the next start, also over a 
   await first.ended;
   await writeFile(passwordFile, 'the-second');
   const second = serve();
-  await until(async () => (await running())?.isReady === true && (await running())?.pid !== before?.pid, {
-    withinMs: 30_000,
-    what: 'a new server',
-  });
+  const isAnother = async (): Promise<boolean> => {
+    const found = await running();
+    return found?.isReady === true && found.pid !== before?.pid;
+  };
+  await until(isAnother, { withinMs: 30_000, what: 'a new server' });
   await expect(session('the-first')).rejects.toMatchObject({ code: '28P01' });
   const client = await session('the-second');
   expect((await client.query('select one from kept')).rows).toEqual([{ one: 1 }]);

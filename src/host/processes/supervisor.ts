@@ -131,12 +131,14 @@ export class Supervisor {
     try {
       const child = await startShell(this.#stateDir, spec, record.launch);
       const life: Life = { child, startedAt: performance.now(), ended: unseenEnding, counted: false };
-      child.once('exit', (code, signal) =>
-        this.#noteEnd(spec.key, life, code === null ? `by ${signal ?? 'a signal'}` : `with exit code ${code}`),
-      );
+      const noteEnd = (code: number | null, signal: NodeJS.Signals | null): void =>
+        this.#noteEnd(spec.key, life, code === null ? `by ${signal ?? 'a signal'}` : `with exit code ${code}`);
       const memory = { life, endings };
       this.#memories.set(spec.key, memory);
       this.#say.info({ process: spec.key, pid: child.pid }, 'started a process');
+      // One that has ended by now says so no more.
+      if (child.exitCode === null && child.signalCode === null) child.once('exit', noteEnd);
+      else noteEnd(child.exitCode, child.signalCode);
       return { settled: this.#settle(spec, record, memory) };
     } catch (error) {
       this.#memories.delete(spec.key);
