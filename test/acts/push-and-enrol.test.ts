@@ -226,6 +226,11 @@ test('[A12] [A16] an act is seen in Temporal as a sentence, with who asked; aski
       node: beta.node,
       attaches: true,
     } as const;
+    // Something that beta is silent about: a push that finds nothing to do could be over before it is asked for again.
+    await addAll(mesh.store, [
+      { module: 'new', version: '1.0.0', resources: [{ kind: 'directory', path: '/etc/new', unknown: 'program' }] },
+    ]);
+    await place(mesh.store, beta.node, 'new');
     const first = await startAct(ada, asked);
     const second = await startAct(ada, asked);
     if ('kind' in first || 'kind' in second) throw new Error('it was refused');
