@@ -12,7 +12,7 @@ beforeAll(async () => {
 }, 60_000);
 afterAll(() => bus.stop());
 
-test('[U12] what is not there is named, nothing when all is, and looking makes nothing', async () => {
+test('[U5] what is not there is named, nothing when all is, and looking makes nothing', async () => {
   const all = await missingOnBus(bus.mesh, 2_000);
   expect(all).toEqual(
     expect.arrayContaining([
@@ -36,7 +36,7 @@ test('[U12] what is not there is named, nothing when all is, and looking makes n
   ]);
 });
 
-test('[U12] [C79] a server without JetStream is a fault, and no bus on which all is there', async () => {
+test('[C79] a server without JetStream is a fault, and no bus on which all is there', async () => {
   const bare = await startBus({}, { jetStream: false });
   try {
     await expect(missingOnBus(bare.mesh, 2_000)).rejects.toThrow(/JS\.API/);

@@ -90,7 +90,7 @@ afterAll(async () => {
 }, 60_000);
 
 describe('on a mesh', () => {
-  test('[U1] [U12] all is well: each thing is named with where it is, in text and JSON, with 0', async () => {
+  test('[U1] all is well: each thing is named with where it is, in text and JSON, with 0', async () => {
     const found = await doctor();
     expect(found.wrong).toEqual([]);
     const looked = found.findings.map(({ of }) => of);
@@ -129,7 +129,7 @@ describe('on a mesh', () => {
     expect((await doctor()).wrong).toEqual([]);
   }, 60_000);
 
-  test('[C94] [U12] a store of another version: which side is older; and one that takes no writes', async () => {
+  test('[C94] a store of another version: which side is older; and one that takes no writes', async () => {
     const client = new pg.Client(connectionOf(foundation.postgres));
     await client.connect();
     const { rows } = await client.query<{ name: string }>('select name from mesh.migrations order by id');

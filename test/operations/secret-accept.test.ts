@@ -189,7 +189,7 @@ describe('a credential', () => {
     expect(await generations()).toEqual(['1 current accepted']);
   });
 
-  test('[S12] [S15] a copy for the operator is kept where one was sealed', async () => {
+  test('[S12] a copy for the operator is kept where one was sealed', async () => {
     const operator = makeSealingKey();
     accepted(await acceptSecret(world.store, 'ada', pair, await sealedFor(pair, 'issued', operator.publicKey)));
     const [row] = await world.ask(

@@ -96,7 +96,7 @@ describe('the foundation', () => {
     expect(of(['9999-later'], ['0002-b'])).toMatchObject({ facts: { older: 'command' } });
   });
 
-  test('[U12] what does not answer is wrong, in the words of the fault; what was not asked is unknown', () => {
+  test('[U5] what does not answer is wrong, in the words of the fault; what was not asked is unknown', () => {
     const where = '127.0.0.1:1';
     const judges: readonly ((looked: Looked<never>) => Finding)[] = [
       (looked) => judgeStore({ where, role: 'mesh_controller', log: '/s/logs/postgresql.log' }, looked),
@@ -111,7 +111,7 @@ describe('the foundation', () => {
     }
   });
 
-  test('[U12] [A12] what the bus and Temporal have to hold and do not is named', () => {
+  test('[A12] what the bus and Temporal have to hold and do not is named', () => {
     const bus = (missing: readonly string[]) => judgeBus({ where: 'nats://b' }, seen({ missing }));
     expect(bus([]).is).toBe('ok');
     expect(bus(['stream MESH_REPORTS'])).toMatchObject({ is: 'wrong', facts: { missing: ['stream MESH_REPORTS'] } });
