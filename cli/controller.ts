@@ -55,9 +55,9 @@ export async function withController<T>(context: Context, use: (controller: Cont
 /** Which side is the older one, where the store did not take what this version asked it for (C94). */
 async function otherVersion({ postgres }: Foundation, fault: unknown): Promise<Stopped | undefined> {
   if (!isOfTheStore(fault)) return undefined;
-  const { versionsApart } = await import('../src/store/migrate.ts');
+  const { storeStanding } = await import('../src/store/migrate.ts');
   // Where that cannot be asked either, what happened first is what is said.
-  const apart = await versionsApart(postgres).catch(() => undefined);
+  const apart = await storeStanding(postgres).catch(() => undefined);
   if (apart === undefined) return undefined;
   const { newer, missing } = apart;
   if (newer.length > 0)

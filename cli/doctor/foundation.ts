@@ -16,7 +16,7 @@ import { readBusIdentity } from '../../src/foundation/controller-keys.ts';
 import type { Foundation } from '../../src/foundation/foundation.ts';
 import { greets } from '../../src/foundation/nats.ts';
 import { searchAttributes } from '../../src/foundation/temporal.ts';
-import { versionsApart } from '../../src/store/migrate.ts';
+import { storeStanding } from '../../src/store/migrate.ts';
 import { within } from './within.ts';
 
 type Role = MeshWorker['role'];
@@ -24,7 +24,7 @@ type Role = MeshWorker['role'];
 const seats: Readonly<Record<Role, PartName>> = { controller: controllerSeat, provisioner: provisionerSeat };
 
 export const lookAtStore = ({ postgres }: Foundation, withinMs: number): Promise<StoreSeen> =>
-  versionsApart(postgres, { withinMs });
+  storeStanding(postgres, { withinMs });
 
 export type BusSeen = {
   readonly missing: readonly string[];

@@ -18,7 +18,9 @@ import {
   type StateFolderSeen,
 } from '../../src/domain/doctor/machine.ts';
 import { isRefusal } from '../../src/domain/refusal/refusal.ts';
+import { errorChain } from '../../src/domain/words/error-chain.ts';
 import { controllerSecretFiles } from '../../src/foundation/controller-keys.ts';
+import { hasCode } from '../../src/foundation/files.ts';
 import { lookForPostgres } from '../../src/foundation/postgres-programs.ts';
 import { lookForProgram, mayFetch, type ProgramName } from '../../src/foundation/programs.ts';
 import { statePaths } from '../../src/host/state.ts';
@@ -156,8 +158,7 @@ async function postgresSeen(env: Env): Promise<ProgramSeen> {
   try {
     found = await lookForPostgres(env);
   } catch (fault) {
-    const says = fault instanceof Error ? fault.message : 'its package is not installed';
-    return { kind: 'wrong', says, next: ['npm ci'] };
+    return { kind: 'wrong', says: errorChain(fault), next: ['npm ci'] };
   }
   const { version, at } = found;
   if (at === undefined)
@@ -167,13 +168,7 @@ async function postgresSeen(env: Env): Promise<ProgramSeen> {
 
 async function orAbsent<Value>(look: Promise<Value>): Promise<Value | undefined> {
   return look.catch((error: unknown) => {
-    if (
-      typeof error === 'object' &&
-      error !== null &&
-      'code' in error &&
-      (error.code === 'ENOENT' || error.code === 'ENOTDIR')
-    )
-      return undefined;
+    if (hasCode(error, 'ENOENT') || hasCode(error, 'ENOTDIR')) return undefined;
     throw error;
   });
 }

@@ -86,7 +86,7 @@ export type StoreStanding = {
  * How the store stands to this code. `withinMs`: how long each step towards an answer may take; for as long as it takes when
  * left out.
  */
-export async function versionsApart(
+export async function storeStanding(
   connection: StoreAddress,
   { withinMs }: { readonly withinMs?: number } = {},
 ): Promise<StoreStanding> {

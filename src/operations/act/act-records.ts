@@ -52,22 +52,24 @@ export function actRecords(store: ActStore) {
      * Says whether the act's commit happened, and when it did not, sees to it that it never will: a late attempt of the
      * committing step finds the act abandoned. So what is undone after this answer stays undone.
      */
-    settle: (act: string): Promise<'committed' | 'abandoned'> =>
-      store.write(controller, async (tx) => {
-        const row = await heldAct(tx, act);
-        if (row.committedAt !== undefined) return 'committed';
-        if (row.endedAt !== undefined) return 'abandoned';
-        await tx.deleteLocks(act);
-        await tx.setActStage(act, 'abandoned', {});
-        await tx.event(endOf(row, 'abandoned'));
-        return 'abandoned';
-      }),
+    settle: (act: string): Promise<'committed' | 'abandoned'> => store.write(controller, (tx) => settledIn(tx, act)),
   };
 }
 
 /** What is told of an act that began. */
 export function startOf({ act, workflowId, person, summary }: NewAct): NewEvent {
   return { kind: 'act-started', about: workflowId, person, detail: { act, summary } };
+}
+
+/** The same within a transaction. */
+export async function settledIn(tx: ActRows & LockRows & EventRows, act: string): Promise<'committed' | 'abandoned'> {
+  const row = await heldAct(tx, act);
+  if (row.committedAt !== undefined) return 'committed';
+  if (row.endedAt !== undefined) return 'abandoned';
+  await tx.deleteLocks(act);
+  await tx.setActStage(act, 'abandoned', {});
+  await tx.event(endOf(row, 'abandoned'));
+  return 'abandoned';
 }
 
 function endOf({ act, workflowId, person }: ActRow, stage: 'closed' | 'failed' | 'abandoned'): NewEvent {

@@ -8,7 +8,7 @@ import type { GranterRow, ReportReads, ReportRow, SentReads, SentRow } from '../
 import type { SealingKeyReads } from '../ports/node-rows.ts';
 import type { BoundReads, NewOwnSecret, NewPairGeneration, PairGeneration, SecretRows } from '../ports/secret-rows.ts';
 import { controller, type Detail, type EventRows, type NewEvent, type Reads, type Writes } from '../ports/work.ts';
-import { heldAct, startOf } from './act-records.ts';
+import { heldAct, settledIn, startOf } from './act-records.ts';
 import { faultsOf } from './granter-faults.ts';
 
 type Tx = ActRows & LockRows & SecretRows & SealingKeyReads & EventRows;
@@ -103,7 +103,7 @@ export function credentialRecords(store: Writes<Tx> & Reads<View>) {
         });
       } catch (error) {
         if (!(error instanceof Overtaken)) throw error;
-        return store.write(controller, (tx) => abandon(tx, act));
+        return store.write(controller, (tx) => settledIn(tx, act));
       }
     },
 
@@ -186,14 +186,6 @@ class Taken extends Error {
  * one, or a push made one. What it decided is not about the world as it is (S13).
  */
 class Overtaken extends Error {}
-
-async function abandon(tx: Tx, act: string): Promise<'abandoned'> {
-  const row = await heldAct(tx, act);
-  await tx.deleteLocks(act);
-  await tx.setActStage(act, 'abandoned', { waitsFor: [] });
-  await tx.event({ ...byAct(row), kind: 'act-abandoned', about: row.workflowId });
-  return 'abandoned';
-}
 
 async function openAct(tx: ActRows, act: string): Promise<ActRow> {
   return stillOpen(await heldAct(tx, act));
