@@ -13,36 +13,19 @@ import {
 } from '../domain/declaration/declaration.ts';
 import type { NodeName } from '../domain/words/names.ts';
 import { digestOf } from './digest.ts';
-import { sign, signAside, verify, type DeclarationKey } from './signing.ts';
+import { sign, verify, type DeclarationKey } from './signing.ts';
 
 /** Signs what is to be sent: `text` is the canonical JSON of one declaration. */
-export function signEnvelope(of: ToSign): Envelope {
-  const named = namedIn(of);
-  return enveloped(named, sign(signedText(named), of.key), of.text);
-}
-
-/** The same of one of many: its signature is made beside what this thread does. */
-export async function signEnvelopeAside(of: ToSign): Promise<Envelope> {
-  const named = namedIn(of);
-  return enveloped(named, await signAside(signedText(named), of.key), of.text);
-}
-
-type ToSign = {
+export async function signEnvelope(of: {
   readonly node: NodeName;
   readonly number: number;
   readonly text: string;
   readonly key: DeclarationKey;
-};
-type Named = Pick<Envelope, 'node' | 'digest' | 'number'>;
-
-const namedIn = ({ node, text, number }: ToSign): Named => ({ node, digest: digestOf(text), number });
-const enveloped = (named: Named, signature: string, body: string): Envelope => ({
-  schema: 'mesh.envelope',
-  version: 1,
-  ...named,
-  signature,
-  body,
-});
+}): Promise<Envelope> {
+  const named = { node: of.node, digest: digestOf(of.text), number: of.number };
+  const signature = await sign(signedText(named), of.key);
+  return { schema: 'mesh.envelope', version: 1, ...named, signature, body: of.text };
+}
 
 /** Why an envelope is not believed. `detail` is a sentence for the report; it quotes nothing of the body. */
 export type EnvelopeRefusal = {

@@ -60,13 +60,8 @@ export function loadDeclarationKey(text: Plaintext): DeclarationKey {
   });
 }
 
-/** Ed25519 over the text's UTF-8; base64. */
-export function sign(text: string, key: DeclarationKey): string {
-  return base64Of(signBytes(null, Buffer.from(text), key.handle));
-}
-
-/** The same, in one of the process's threads: many are signed while this one goes on. */
-export async function signAside(text: string, key: DeclarationKey): Promise<string> {
+/** Ed25519 over the text's UTF-8; base64. In one of the process's threads: many are signed while this one goes on. */
+export async function sign(text: string, key: DeclarationKey): Promise<string> {
   return base64Of(await signInThread(null, Buffer.from(text), key.handle));
 }
 const signInThread = promisify<null, Buffer, KeyObject, Buffer>(signBytes);

@@ -30,7 +30,7 @@ import { recordReports, recordUnreadable } from '../operations/report/record-rep
 import { base64Of } from '../sealing/base64.ts';
 import { seal } from '../sealing/box.ts';
 import { sha256Hex } from '../sealing/digest.ts';
-import { signEnvelopeAside } from '../sealing/envelope.ts';
+import { signEnvelope } from '../sealing/envelope.ts';
 import { makeValue, type RandomBytes } from '../sealing/value.ts';
 import { openStore, type Store } from '../store/store.ts';
 import { beatForShortSteps } from './beats.ts';
@@ -197,7 +197,7 @@ export function activitiesOver(of: {
     refusedValues: withPoints('refusedValues', refusedValueRecords(store), reached),
     bus: withPoints('bus', declarationBus(mesh), reached),
     sign: ({ node, number, text }: { node: Parameters<DeclarationBus['last']>[0]; number: number; text: string }) =>
-      signEnvelopeAside({ node, number, text, key: keys.declarations }),
+      signEnvelope({ node, number, text, key: keys.declarations }),
     hash: sha256Hex,
     sealNew: sealingFrom(of.random),
   };

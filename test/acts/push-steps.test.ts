@@ -8,7 +8,7 @@ import type { NodeName } from '../../src/domain/words/names.ts';
 import { actRecords } from '../../src/operations/act/act-records.ts';
 import { credentialRecords } from '../../src/operations/act/credential-records.ts';
 import { declarationRecords } from '../../src/operations/act/declaration-records.ts';
-import { signEnvelopeAside } from '../../src/sealing/envelope.ts';
+import { signEnvelope } from '../../src/sealing/envelope.ts';
 import { makeDeclarationKey } from '../../src/sealing/signing.ts';
 import { createWakes } from '../../src/workers/wakes.ts';
 import { answer } from '../operations/push.ts';
@@ -53,7 +53,7 @@ beforeEach(async () => {
     declarations: declarationRecords(world.store),
     credentials: credentialRecords(world.store),
     bus,
-    sign: (of) => signEnvelopeAside({ ...of, key }),
+    sign: (of) => signEnvelope({ ...of, key }),
     hash,
     sealNew: () => [],
     wakes: createWakes(),

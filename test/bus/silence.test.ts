@@ -129,7 +129,7 @@ async function declare(): Promise<void> {
       ],
       granters: [],
     };
-    const envelope = signEnvelope({ node, number, text: JSON.stringify(declaration), key });
+    const envelope = await signEnvelope({ node, number, text: JSON.stringify(declaration), key });
     const last = await lastDeclaration(bus.mesh, node);
     if ((await publishDeclaration(bus.mesh, envelope, last?.sequence ?? 0)) === 'conflict') throw new Error('conflict');
     if (isTold) announceChanged(bus.mesh, node);

@@ -141,7 +141,7 @@ const kind = hostKinds(['title', 'database', 'comes', 'leaves', 'colour']);
 test('[D15] [P8] killed before each thing that a client writes, the next pass is right', async () => {
   const begin = async (): Promise<Envelope> => {
     await sayRound(1);
-    running.declare(...resources(1));
+    await running.declare(...resources(1));
     await running.restart();
     await comesRight(1);
     await sayRound(2);

@@ -92,7 +92,7 @@ async function push(): Promise<void> {
   const composed = compose({ inventory, resolution: resolve(inventory), node: anvil, hash });
   if (composed.kind !== 'composed') throw new Error(JSON.stringify(composed.refusals));
   const { digest, text } = composed;
-  const envelope = signEnvelope({ node: anvil, number, text, key: node.declarationKey });
+  const envelope = await signEnvelope({ node: anvil, number, text, key: node.declarationKey });
   await records.recordSent({ node: anvil, digest, number, streamSequence: number, resources: new Map() });
   await report({ kind: 'came', envelope });
 }

@@ -77,7 +77,7 @@ const declared = (round: number) =>
 test('[D9] [D13] [D15] killed at any moment: no file is ever a part, no process is lost or runs twice, the next start completes', async () => {
   const rounds = 8;
   for (let round = 1; round <= rounds; round += 1) {
-    await writeAccepted(node.stateDir, node.sign(declared(round), round));
+    await writeAccepted(node.stateDir, await node.sign(declared(round), round));
     start();
     // Where the kill falls is the one thing that is left to chance here.
     await pause(150 + Math.random() * 900);

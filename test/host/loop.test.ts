@@ -151,7 +151,7 @@ async function send(
     granters,
   };
   const envelope = {
-    ...signEnvelope({ node: anvil, number, text: JSON.stringify(declaration), key: declarationKey }),
+    ...(await signEnvelope({ node: anvil, number, text: JSON.stringify(declaration), key: declarationKey })),
     ...over,
   };
   const last = await lastDeclaration(bus.mesh, anvil);

@@ -39,7 +39,7 @@ export type TestNode = {
   /** How often the supervisor asked for a pass. */
   readonly turns: () => number;
   declare(...resources: readonly Resource[]): Declaration;
-  sign(declaration: Declaration, number: number): Envelope;
+  sign(declaration: Declaration, number: number): Promise<Envelope>;
   secret(value: string, rest: Partial<Extract<Resource, { kind: 'secret' }>>): Resource;
   apply(...resources: readonly Resource[]): Promise<Applied>;
   applyWith(ledger: Ledger, declaration: Declaration): Promise<Applied>;

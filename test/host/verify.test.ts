@@ -35,18 +35,20 @@ const judge = (envelope: unknown, over: Partial<VerifiedBy> = {}) => {
 };
 
 describe('what the host checks before it changes anything', () => {
-  test('[D3] it trusts the key it was given, for its own node, and a number that only rises', () => {
+  test('[D3] it trusts the key it was given, for its own node, and a number that only rises', async () => {
     const declaration = node.declare(file('/x', 'x'));
-    const envelope = node.sign(declaration, 7);
+    const envelope = await node.sign(declaration, 7);
     expect(judge(envelope)).toBe('verified');
     expect(
-      judge(signEnvelope({ node: anvil, number: 7, text: JSON.stringify(declaration), key: makeDeclarationKey() })),
+      judge(
+        await signEnvelope({ node: anvil, number: 7, text: JSON.stringify(declaration), key: makeDeclarationKey() }),
+      ),
     ).toMatchObject({ kind: 'wrong-signature' });
     expect(judge({ ...envelope, number: 8 })).toMatchObject({ kind: 'wrong-signature' });
     const other = nodeName.parse('bellows');
     expect(
       judge(
-        signEnvelope({
+        await signEnvelope({
           node: other,
           number: 7,
           text: JSON.stringify({ ...declaration, node: other }),
@@ -66,41 +68,46 @@ describe('what the host checks before it changes anything', () => {
     expect(judge(envelope, { accepted: { number: 6, digest: envelope.digest } })).toBe('verified');
   });
 
-  test("[D12] a capability that is missing is refused in the machine's own words", () => {
-    const asks = (name: string) => judge(node.sign({ ...node.declare(), capabilities: [name] }, 1));
-    expect(asks('firewall')).toEqual({ kind: 'capability-missing', detail: 'firewall: nft: Operation not permitted' });
-    expect(asks('teleport')).toMatchObject({ kind: 'capability-missing' });
+  test("[D12] a capability that is missing is refused in the machine's own words", async () => {
+    const asks = async (name: string) => judge(await node.sign({ ...node.declare(), capabilities: [name] }, 1));
+    expect(await asks('firewall')).toEqual({
+      kind: 'capability-missing',
+      detail: 'firewall: nft: Operation not permitted',
+    });
+    expect(await asks('teleport')).toMatchObject({ kind: 'capability-missing' });
   });
 
-  test('[D12] every secret must be sealed to the present key, and really open', () => {
+  test('[D12] every secret must be sealed to the present key, and really open', async () => {
     const other = makeSealingKey();
-    const to = (rest: object) => judge(node.sign(node.declare(node.secret('hush', rest)), 1));
-    expect(to({})).toBe('verified');
-    expect(to(seal(new Plaintext('hush'), other.publicKey))).toMatchObject({ kind: 'sealed-to-another-key' });
+    const to = async (rest: object) => judge(await node.sign(node.declare(node.secret('hush', rest)), 1));
+    expect(await to({})).toBe('verified');
+    expect(await to(seal(new Plaintext('hush'), other.publicKey))).toMatchObject({ kind: 'sealed-to-another-key' });
     // Sealed in name only: the fingerprint is ours, the box is not.
-    expect(to({ sealed: seal(new Plaintext('hush'), other.publicKey).sealed })).toMatchObject({ kind: 'cannot-open' });
-    expect(to({ form: 'url' })).toMatchObject({
+    expect(await to({ sealed: seal(new Plaintext('hush'), other.publicKey).sealed })).toMatchObject({
+      kind: 'cannot-open',
+    });
+    expect(await to({ form: 'url' })).toMatchObject({
       kind: 'cannot-open',
       detail: expect.stringContaining('needs to know whose credential'),
     });
   });
 
-  test('[D12] one place declared twice, and a path under a file, are refused', () => {
-    const shape = (declaration: Declaration) => judge(node.sign(declaration, 1));
-    expect(shape(node.declare(file('/x', '1'), file('/x', '2', { id: 'other' })))).toMatchObject({
+  test('[D12] one place declared twice, and a path under a file, are refused', async () => {
+    const shape = async (declaration: Declaration) => judge(await node.sign(declaration, 1));
+    expect(await shape(node.declare(file('/x', '1'), file('/x', '2', { id: 'other' })))).toMatchObject({
       detail: '/x is declared twice',
     });
-    expect(shape(node.declare(file('/x', '1'), file('/y', '2', { id: 'notes/file//x' })))).toMatchObject({
+    expect(await shape(node.declare(file('/x', '1'), file('/y', '2', { id: 'notes/file//x' })))).toMatchObject({
       detail: 'notes/file//x is declared twice',
     });
-    expect(shape(node.declare(file('/x', '1'), file('/x/y', '2')))).toMatchObject({
+    expect(await shape(node.declare(file('/x', '1'), file('/x/y', '2')))).toMatchObject({
       detail: '/x/y lies under the file /x',
     });
-    expect(shape(node.declare(processOf('a', 'x'), processOf('a', 'y', { id: 'other' })))).toMatchObject({
+    expect(await shape(node.declare(processOf('a', 'x'), processOf('a', 'y', { id: 'other' })))).toMatchObject({
       detail: 'process notes/a is declared twice',
     });
     const text = JSON.stringify({ ...node.declare(), resources: [{ ...file('/x', 'x'), path: '/x/../y' }] });
-    expect(judge(signEnvelope({ node: anvil, number: 1, text, key: node.declarationKey }))).toMatchObject({
+    expect(judge(await signEnvelope({ node: anvil, number: 1, text, key: node.declarationKey }))).toMatchObject({
       kind: 'not-a-declaration',
     });
   });
@@ -162,7 +169,7 @@ describe('a pass', () => {
   test('[D12] [D16] a refused declaration leaves the node exactly as it was, and is reported with what it was about', async () => {
     const loop = await reconciler();
     expect(reportOf(await loop.pass({ kind: 'none' }, []))).toMatchObject({ outcome: 'idle', declared: 0 });
-    const good = node.sign(node.declare(file('/etc/a', 'a'), processOf('web', 'exec sleep 1000')), 3);
+    const good = await node.sign(node.declare(file('/etc/a', 'a'), processOf('web', 'exec sleep 1000')), 3);
     expect(reportOf(await loop.pass(came(good), []))).toEqual({
       outcome: 'applied',
       digest: good.digest,
@@ -174,7 +181,7 @@ describe('a pass', () => {
     });
     const [before, pid] = [await everything(), node.supervisor.pidOf('notes.web')];
     // All of it could be applied but for the last secret, which is sealed to somebody else.
-    const bad = node.sign(
+    const bad = await node.sign(
       node.declare(
         directory('/new'),
         file('/etc/a', 'changed'),
@@ -204,8 +211,8 @@ describe('a pass', () => {
 
   test('[D3] a lower number is refused, also by a host that was started anew', async () => {
     const [older, newer] = [
-      node.sign(node.declare(file('/x', 'older')), 3),
-      node.sign(node.declare(file('/x', 'newer')), 4),
+      await node.sign(node.declare(file('/x', 'older')), 3),
+      await node.sign(node.declare(file('/x', 'newer')), 4),
     ];
     await (await reconciler()).pass(came(newer), []);
     const next = await reconciler();
@@ -220,7 +227,7 @@ describe('a pass', () => {
   });
 
   test('[D15] a declaration that was accepted and not yet applied is applied by the next host, with the bus away', async () => {
-    const envelope = node.sign(node.declare(file('/x', 'x')), 1);
+    const envelope = await node.sign(node.declare(file('/x', 'x')), 1);
     const { writeAccepted } = await import('../../src/host/state.ts');
     await writeAccepted(node.stateDir, envelope);
     expect(reportOf(await (await reconciler()).pass({ kind: 'away' }, []))).toMatchObject({
@@ -231,7 +238,7 @@ describe('a pass', () => {
   });
 
   test('[D16] [D19] one failed resource makes the outcome failed, with how many of how many', async () => {
-    const envelope = node.sign(node.declare(file('/etc/a', 'a'), processOf('web', 'exit 3')), 1);
+    const envelope = await node.sign(node.declare(file('/etc/a', 'a'), processOf('web', 'exit 3')), 1);
     const report = reportOf(await (await reconciler()).pass(came(envelope), []));
     expect(report).toMatchObject({ outcome: 'failed', digest: envelope.digest, declared: 2, applied: 1 });
     expect(report.failures.map(({ resource }) => resource)).toEqual(['notes/process/web']);
@@ -246,7 +253,7 @@ describe('a pass', () => {
     });
   });
 
-  test('[C81] a report that is too long is shortened by rule, its outcome and counts never', () => {
+  test('[C81] a report that is too long is shortened by rule, its outcome and counts never', async () => {
     const failures = Array.from({ length: 500 }, (_, n) => ({
       resource: `notes/file//${n}`,
       error: 'x'.repeat(5_000),

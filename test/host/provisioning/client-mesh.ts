@@ -263,7 +263,7 @@ export type RunningNode = {
   /** One pass over a declaration of these resources, or over the one before. */
   pass(...resources: readonly Resource[]): Promise<Extract<Pass, { kind: 'applied' }>['applied']>;
   /** A declaration of these resources, which the next passes are over. */
-  declare(...resources: readonly Resource[]): Envelope;
+  declare(...resources: readonly Resource[]): Promise<Envelope>;
   /** As if the host had ended and started again. */
   restart(): Promise<void>;
   /** Waits until the client's line to the bus is there again. */
@@ -326,7 +326,7 @@ export async function runNode(mesh: ClientMesh, on?: TestNode): Promise<RunningN
         declared = resources;
         number += 1;
       }
-      const envelope = node.sign(node.declare(...declared), number);
+      const envelope = await node.sign(node.declare(...declared), number);
       const pass = await present.reconciler.pass({ kind: 'came', envelope }, []);
       seen = present.lines();
       if (pass.kind !== 'applied') throw new Error(JSON.stringify(pass));
