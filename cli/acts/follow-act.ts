@@ -13,7 +13,7 @@ import { problem, problemOfRefusal, Stopped, type Problem } from '../problem.ts'
 import { span } from '../render/time.ts';
 import { isStoreDown } from '../store-fault.ts';
 import type { StartedAct } from './start-act.ts';
-import { tryingOf } from './trying.ts';
+import { atStep } from './trying.ts';
 
 /** What the act's own record says of it now; undefined before its first step. */
 export type ReadAct = (act: string) => Promise<{ readonly detail: Readonly<Record<string, unknown>> } | undefined>;
@@ -79,9 +79,10 @@ export async function followAct<T>(
       begun ||= row !== undefined;
       if (waitedMs >= noWorkerAfterMs && waitedMs - askedAtMs >= askEveryMs) {
         askedAtMs = waitedMs;
-        trying = await tryingOf(client, started.workflowId, started.act);
-        // Somebody has taken it up, although nothing of it could be written down yet.
-        begun ||= trying !== undefined;
+        const step = await atStep(client, started.workflowId, started.act);
+        trying = step.trying;
+        // Somebody has taken it up, although nothing of it is written down yet.
+        begun ||= step.isTakenUp;
         storeDown = trying === undefined || 'down' in look ? undefined : await refusesWrites();
       }
       const down = 'down' in look ? look.down : storeDown;
@@ -119,12 +120,11 @@ export async function hasBegun(
     const look = await lookAt(started.act, readAct);
     if ('row' in look && look.row !== undefined) return 'begun';
     if (Date.now() >= until) {
-      const trying = await tryingOf(client, started.workflowId, started.act);
+      const { isTakenUp, trying } = await atStep(client, started.workflowId, started.act);
       const down = 'down' in look ? look.down : trying && (await refusesWrites());
       if (down !== undefined) return { says: whileDown(down) };
-      return trying === undefined
-        ? { says: nobodyWorks, nobodyWorksOn: controllerWorker.queue }
-        : { says: `It does not begin: ${tryingInWords(trying)}` };
+      if (trying !== undefined) return { says: `It does not begin: ${tryingInWords(trying)}` };
+      return isTakenUp ? 'begun' : { says: nobodyWorks, nobodyWorksOn: controllerWorker.queue };
     }
     await pause(100);
   }

@@ -1,4 +1,4 @@
-/** The step of an act that does not go through and is tried again, as Temporal has it from the first failure on (A13, C55). */
+/** What Temporal knows of the step that an act is at: whether somebody took it up, and whether it fails and is tried again (A13, A15, C55). */
 import { WorkflowNotFoundError, type Client } from '@temporalio/client';
 
 import type { Trying } from '../bodies/trying.ts';
@@ -7,26 +7,31 @@ import { rfc3339 } from '../render/time.ts';
 /** As long as a step that does not wait for anybody may take. */
 const atWorkMs = 30_000;
 
-/** Undefined: nothing fails, or nothing of that id runs. */
-export async function tryingOf(client: Client, workflowId: string, act: string): Promise<Trying | undefined> {
+/** `trying`: of the first step that fails. Where nothing of that id runs, nobody took it up and nothing fails. */
+export type AtStep = { readonly isTakenUp: boolean; readonly trying?: Trying };
+
+export async function atStep(client: Client, workflowId: string, act: string): Promise<AtStep> {
   try {
     const { raw } = await client.workflow.getHandle(workflowId, act).describe();
-    for (const step of raw.pendingActivities ?? []) {
+    const steps = raw.pendingActivities ?? [];
+    const isTakenUp = steps.some(({ lastStartedTime }) => Boolean(lastStartedTime));
+    for (const step of steps) {
       const { activityType, attempt, lastFailure, nextAttemptScheduleTime, lastStartedTime } = step;
       if (lastFailure === undefined || lastFailure === null || (attempt ?? 1) < 2) continue;
       // One that has been at work for longer went through with what failed before, and waits for nodes.
       const isAtWork = !nextAttemptScheduleTime && lastStartedTime && Date.now() - msOf(lastStartedTime) > atWorkMs;
       if (isAtWork) continue;
-      return {
+      const trying = {
         step: activityType?.name ?? 'a step',
         failed: (attempt ?? 1) - 1,
         lastError: chainOf(lastFailure),
         ...(nextAttemptScheduleTime && { nextTryAt: rfc3339(msOf(nextAttemptScheduleTime)) }),
       };
+      return { isTakenUp: true, trying };
     }
-    return undefined;
+    return { isTakenUp };
   } catch (error) {
-    if (error instanceof WorkflowNotFoundError) return undefined;
+    if (error instanceof WorkflowNotFoundError) return { isTakenUp: false };
     throw error;
   }
 }

@@ -2,13 +2,14 @@
 import type { Client } from '@temporalio/client';
 
 import { controllerQueue } from '../../src/domain/act/act.ts';
+import { errorChain } from '../../src/domain/words/error-chain.ts';
 import { uiLink } from '../bodies/act.ts';
 import type { Trying } from '../bodies/trying.ts';
 import type { Controller } from '../controller.ts';
 import type { Problem } from '../problem.ts';
 import { rfc3339 } from '../render/time.ts';
 import { connectTemporal } from './temporal.ts';
-import { tryingOf } from './trying.ts';
+import { atStep } from './trying.ts';
 
 export type Unbegun = {
   readonly act: string;
@@ -18,8 +19,14 @@ export type Unbegun = {
   readonly trying?: Trying;
   readonly ui: string;
 };
-/** `store`: why none of them could be written down, where it is the store that takes nothing. */
-export type Waiting = { readonly unbegun: readonly Unbegun[]; readonly store?: Pick<Problem, 'what' | 'why' | 'next'> };
+export type Waiting = {
+  /** Absent where Temporal, which alone knows of them, was not asked or did not answer. */
+  readonly unbegun?: readonly Unbegun[];
+  /** Why it did not answer. */
+  readonly unbegunUnknown?: string;
+  /** Why none of them could be written down, where it is the store that takes nothing. */
+  readonly store?: Pick<Problem, 'what' | 'why' | 'next'>;
+};
 
 /** One that was asked for just now is about to begin. */
 const oldAfterMs = 3_000;
@@ -28,16 +35,16 @@ const atMost = 20;
 /** Whoever asks how things stand is not kept waiting by a Temporal that does not answer. */
 const withinMs = 2_000;
 
-/** Those that wait to be begun, the oldest first; none where Temporal does not answer in time. */
+/** Those that wait to be begun, the oldest first. */
 export async function unbegunActs(controller: Controller): Promise<Waiting> {
   const { foundation, person } = controller;
   let client: Client | undefined;
   try {
     const connected = (client = await connectTemporal(foundation.temporal, person, withinMs));
     return await connected.withDeadline(Date.now() + withinMs, () => look(controller, connected));
-  } catch {
-    // What the store knows is said all the same, and a command that needs Temporal says that it is away.
-    return { unbegun: [] };
+  } catch (fault) {
+    // What the store knows is said all the same.
+    return { unbegunUnknown: errorChain(fault) };
   } finally {
     await client?.connection.close();
   }
@@ -48,7 +55,9 @@ async function look(controller: Controller, client: Client): Promise<Waiting> {
   for (const one of await running(client)) {
     if (unbegun.length === atMost) break;
     if ((await controller.readAct(one.act)) !== undefined) continue;
-    const trying = await tryingOf(client, one.workflowId, one.act);
+    const { isTakenUp, trying } = await atStep(client, one.workflowId, one.act);
+    // A first step that looks at much before it writes anything down is at work.
+    if (isTakenUp && trying === undefined) continue;
     const ui = uiLink(controller.foundation.temporal, one.workflowId, one.act);
     const askedAt = rfc3339(one.askedAt);
     unbegun.push({

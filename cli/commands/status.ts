@@ -34,9 +34,10 @@ async function look(controller: Controller): Promise<Answer> {
   return answerOf(now, foundation, waiting);
 }
 
-/** What the store says; and what waits to be begun, which Temporal alone knows. */
-function answerOf(now: Status, { temporal }: Controller['foundation'], waiting: Waiting = { unbegun: [] }): Answer {
-  const needsAttention = now.needsAttention || waiting.unbegun.length > 0;
+/** What the store says; and what waits to be begun, which Temporal alone knows: where it was not asked, nothing is said of it. */
+function answerOf(now: Status, { temporal }: Controller['foundation'], waiting: Waiting = {}): Answer {
+  const { unbegun = [], unbegunUnknown } = waiting;
+  const needsAttention = now.needsAttention || unbegun.length > 0 || unbegunUnknown !== undefined;
   return answer(
     'mesh.status',
     { ...now, ...waiting, needsAttention, temporalUi: temporal.uiUrl },

@@ -1,4 +1,3 @@
-import { given } from '../../src/domain/words/given.ts';
 import type { ActStatus, NodeStatus, Status } from '../../src/operations/plan/status.ts';
 import type { Waiting } from '../acts/unbegun.ts';
 import type { Look } from './look.ts';
@@ -10,13 +9,13 @@ import { unbegunBlocks } from './unbegun.ts';
 import { ungrantedLines } from './ungranted.ts';
 
 /** `mesh status` (D21): what is broken first, and every node with its three facts (D23). */
-export function drawStatus(status: Status & Partial<Waiting> & { readonly temporalUi: string }, look: Look): string {
-  const { nodes, acts, ungranted, unreadable, unbegun = [], store } = status;
+export function drawStatus(status: Status & Waiting & { readonly temporalUi: string }, look: Look): string {
+  const { nodes, acts, ungranted, unreadable } = status;
   if (nodes.length === 0) return ['There are no nodes yet.', ...nextLines(['mesh node invite NAME'], look)].join('\n');
   const { paint } = look;
   const troubles = nodes.flatMap((node) => troubleOf(node, look));
   return [
-    ...unbegunBlocks({ unbegun, ...given('store', store) }, look),
+    ...unbegunBlocks(status, look),
     table(
       ['node', 'is', 'told', 'report', 'outcome', 'applied', 'last report'],
       nodes.map((node) => row(node, look)),

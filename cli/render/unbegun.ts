@@ -6,9 +6,13 @@ import { indent } from './table.ts';
 import { time } from './time.ts';
 
 /** Acts that have not begun, and what is in their way; nothing where there are none. One block of text each. */
-export function unbegunBlocks({ unbegun, store }: Waiting, look: Look): readonly string[] {
-  if (unbegun.length === 0) return [];
+export function unbegunBlocks({ unbegun = [], unbegunUnknown, store }: Waiting, look: Look): readonly string[] {
   const { paint } = look;
+  if (unbegunUnknown !== undefined) {
+    const says = paint.red(`Which acts have not begun cannot be told: ${unbegunUnknown}`);
+    return [[says, ...nextLines(['mesh doctor'], look)].join('\n')];
+  }
+  if (unbegun.length === 0) return [];
   const lines = unbegun.map((one) => unbegunLine(one, look));
   const listed = `${paint.bold('asked for, and not begun')}\n${indent(lines.join('\n'))}`;
   if (store !== undefined)

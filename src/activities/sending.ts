@@ -15,10 +15,7 @@ import type { CredentialRecords, DeclarationBus, DeclarationRecords, Hash, SealN
 import { endsOf, makeSecrets } from './secrets.ts';
 
 export type SendingPorts = {
-  readonly declarations: Pick<
-    DeclarationRecords,
-    'numbered' | 'snapshot' | 'recordSent' | 'reportsOf' | 'arrivals' | 'sealingKeys'
-  >;
+  readonly declarations: Pick<DeclarationRecords, 'numbered' | 'snapshot' | 'recordSent' | 'arrivals' | 'sealingKeys'>;
   readonly credentials: Pick<CredentialRecords, 'keep' | 'ends'>;
   readonly bus: DeclarationBus;
   readonly sign: Signer;

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { defineSearchAttributeKey } from '@temporalio/common';
 import { startAct } from '../../cli/acts/start-act.ts';
+import { atStep } from '../../cli/acts/trying.ts';
 import { connectTemporal } from '../../cli/acts/temporal.ts';
 import { openBucket } from '../../src/bus/buckets.ts';
 import { connectBus } from '../../src/bus/connection.ts';
@@ -123,6 +124,26 @@ describe('a push', () => {
     expect(result).toMatchObject({ applied: 1, failed: ['beta'], failedCount: 1 });
     await beta.report();
   });
+
+  test('[A15] that a controller took up is told from one that nobody did', async () => {
+    await mesh.killController();
+    const handle = await push([beta]);
+    const step = () => atStep(mesh.temporal, handle.workflowId, handle.firstExecutionRunId);
+    expect(await step()).toEqual({ isTakenUp: false });
+    await mesh.startController();
+    const stop = beta.behave();
+    await handle.result();
+    stop();
+    await addAll(mesh.store, [
+      { module: 'later', version: '1.0.0', resources: [{ kind: 'directory', path: '/etc/later', unknown: 'program' }] },
+    ]);
+    await place(mesh.store, beta.node, 'later');
+    const silent = await push([beta]);
+    await waitsFor(silent.firstExecutionRunId, 'beta to report what it was sent');
+    expect(await atStep(mesh.temporal, silent.workflowId, silent.firstExecutionRunId)).toEqual({ isTakenUp: true });
+    await beta.report();
+    await silent.result();
+  }, 90_000);
 
   test('[D5] a node that cannot be resolved is sent nothing, and its neighbours are', async () => {
     await addAll(mesh.store, [

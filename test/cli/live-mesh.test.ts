@@ -324,6 +324,16 @@ describe('[C94] JSON that is', () => {
     expect((await runMeshOnTerminal(['status', '--json', '--state', state])).stdout).not.toContain('\u001b');
   });
 
+  test('[A15] where Temporal does not answer, which acts have not begun is not known, and that is said', async () => {
+    const { code, stdout } = await runMesh(['status', '--json', '--state', await meshWithout('temporal')]);
+    const body = asJson(stdout);
+    expect({ code, body }).toMatchObject({
+      code: 6,
+      body: { needsAttention: true, unbegunUnknown: expect.stringContaining('Temporal does not answer') },
+    });
+    expect(body).not.toHaveProperty('unbegun');
+  });
+
   test('[C94] a store that does not answer is a fault, as JSON, for every read', async () => {
     const down = await meshWithout('postgres');
     for (const args of [['status'], ['plan'], ['node', 'list'], ['module', 'forget', 'web'], ['events']]) {

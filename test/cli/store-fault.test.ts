@@ -56,6 +56,10 @@ test('[C33] [A15] acts that have not begun are drawn with what is in their way: 
   const one = { act: 'a', workflowId: 'push/all', askedAt: '2026-01-01T00:00:00.000Z', ui: 'http://x' };
   const trying = { step: 'preparePush', failed: 3, lastError: 'cannot execute INSERT in a read-only transaction' };
   expect(unbegunBlocks({ unbegun: [] }, look)).toEqual([]);
+  // Where Temporal cannot be asked that is said, and not that there are none.
+  expect(unbegunBlocks({ unbegunUnknown: 'Temporal does not answer at x' }, look)).toEqual([
+    'Which acts have not begun cannot be told: Temporal does not answer at x\nnext:\n  mesh doctor',
+  ]);
   expect(unbegunBlocks({ unbegun: [one] }, look)).toEqual([
     'asked for, and not begun\n  push/all, 2026-01-01T00:00:00.000Z: no controller has taken it up\nnext:\n  mesh work controller',
   ]);

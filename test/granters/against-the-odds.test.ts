@@ -14,7 +14,7 @@ import pg from 'pg';
 import { z } from 'zod';
 
 import { rotationResult } from '../../cli/acts/results.ts';
-import { tryingOf } from '../../cli/acts/trying.ts';
+import { atStep } from '../../cli/acts/trying.ts';
 import type { Trying } from '../../cli/bodies/trying.ts';
 import { pushId, rotationId } from '../../src/domain/act/act.ts';
 import { moduleName, provisionName } from '../../src/domain/words/names.ts';
@@ -430,7 +430,7 @@ describe('a store that refuses writes', () => {
       const seen: Trying[] = [];
       await until(
         async () => {
-          const trying = await tryingOf(mesh.temporal, handle.workflowId, handle.firstExecutionRunId);
+          const { trying } = await atStep(mesh.temporal, handle.workflowId, handle.firstExecutionRunId);
           if (trying?.nextTryAt !== undefined && trying.failed >= 4) seen.push(trying);
           return seen.length > 0;
         },

@@ -1,3 +1,4 @@
+import type { AtStep } from '../../acts/trying.ts';
 import { answer, jsonOf } from '../../answer.ts';
 import type { CommandDefinition } from '../../definition.ts';
 import { drawAct, drawUnbegun } from '../../render/acts.ts';
@@ -18,7 +19,7 @@ export const actShow: CommandDefinition = {
     const { withController } = await import('../../controller.ts');
     const { findAct } = await import('../../acts/find-act.ts');
     const { followAct } = await import('../../acts/follow-act.ts');
-    const { tryingOf } = await import('../../acts/trying.ts');
+    const { atStep } = await import('../../acts/trying.ts');
     const { actBody, uiLink } = await import('../../bodies/act.ts');
     const { isRefusal } = await import('../../../src/domain/refusal/refusal.ts');
     return withController(context, async (controller) => {
@@ -42,7 +43,8 @@ export const actShow: CommandDefinition = {
       const isOver = found.kind === 'begun' && found.row.endedAt !== undefined;
       // What the store knows of the act is shown also while Temporal is away.
       const client = isOver ? undefined : await controller.temporal().catch(() => undefined);
-      const trying = client === undefined ? undefined : await tryingOf(client, workflowId, act);
+      const { isTakenUp, trying }: AtStep =
+        client === undefined ? { isTakenUp: false } : await atStep(client, workflowId, act);
       const failing = trying === undefined ? {} : { trying };
       if (found.kind === 'begun') {
         const detail = jsonOf(found.row.detail) ?? {};
@@ -54,7 +56,7 @@ export const actShow: CommandDefinition = {
         workflowId,
         stage: 'not begun',
         askedAt: rfc3339(askedAt),
-        waitsFor: trying === undefined ? ['a controller to take it up'] : [],
+        waitsFor: isTakenUp ? [] : ['a controller to take it up'],
         ...failing,
         ui: uiLink(temporal, workflowId, act),
       };
