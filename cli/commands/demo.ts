@@ -3,6 +3,7 @@ import type { CommandDefinition } from '../definition.ts';
 import { exit } from '../exit.ts';
 import type { Summary } from '../demo/tour.ts';
 import { drawDemo } from '../render/demo.ts';
+import type { Look } from '../render/look.ts';
 
 export const demo: CommandDefinition = {
   name: 'demo',
@@ -14,13 +15,15 @@ export const demo: CommandDefinition = {
   examples: ['mesh demo', 'mesh demo --keep', 'mesh demo --json'],
   async run(given) {
     const { runDemo } = await import('../demo/run-demo.ts');
-    const summary = await runDemo({ keep: given.flag('keep') });
-    return answer('mesh.demo', summary, drawDemo, isWell(summary) ? exit.done : exit.failed);
+    const keep = given.flag('keep');
+    const summary = await runDemo({ keep });
+    const draw = (body: Summary, look: Look): string => drawDemo(body, look, { isRunning: keep });
+    return answer('mesh.demo', summary, draw, isWell(summary) ? exit.done : exit.failed);
   },
 };
 
 /** Whether all that the tour claims was so. */
 function isWell({ nodes, current, rotation, hostKilled }: Summary): boolean {
   const rotated = rotation.committed && rotation.oldRefused && rotation.newWorks && rotation.failedLogins === 0;
-  return nodes === current && rotated && hostKilled.processesKeptTheirPids;
+  return nodes === current && rotated && hostKilled.processesKeptTheirPids && hostKilled.currentAgain;
 }

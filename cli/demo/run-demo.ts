@@ -20,6 +20,7 @@ export async function runDemo({ keep }: { readonly keep: boolean }): Promise<Sum
     else {
       await shell.show(['down']);
       await rm(stateFolder, { recursive: true, force: true });
+      print(`\n# ${stateFolder} is removed, with all that was kept in it; --keep leaves the mesh running.\n`);
     }
   }
 }

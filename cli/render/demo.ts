@@ -1,8 +1,8 @@
-/** How the demo's summary reads. */
 import type { Summary } from '../demo/tour.ts';
 import type { Look } from './look.ts';
 
-export function drawDemo(body: Summary, look: Look): string {
+/** How the demo's summary reads. A link to what runs no more would lead nowhere. */
+export function drawDemo(body: Summary, look: Look, { isRunning }: { readonly isRunning: boolean }): string {
   const { rotation, passwordForm, hostKilled } = body;
   const mark = (isSo: boolean): string => (isSo ? look.paint.green('yes') : look.paint.red('no'));
   const lines: readonly (readonly [string, string])[] = [
@@ -26,7 +26,7 @@ export function drawDemo(body: Summary, look: Look): string {
       `${(body.startedMs / 1000).toFixed(1)} s until three nodes were up, ${(body.totalMs / 1000).toFixed(1)} s in all`,
     ],
     ['memory', `${body.peakMiB} MiB at most`],
-    ['Temporal UI', body.temporalUi],
+    ...(isRunning ? [['Temporal UI', body.temporalUi] as const] : []),
   ];
   const width = Math.max(...lines.map(([name]) => name.length));
   return lines.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
