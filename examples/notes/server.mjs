@@ -37,7 +37,7 @@ async function follow() {
   const digest = createHash('sha256').update(address).digest('hex');
   if (digest === current.digest) return;
   const login = decodeURIComponent(new URL(address).username);
-  const pool = new Pool({ connectionString: address, max: 5, connectionTimeoutMillis: 3_000 });
+  const pool = new Pool({ connectionString: address, max: 5, connectionTimeoutMillis: 10_000 });
   // An idle connection that the server ends is replaced at the next use.
   pool.on('error', () => {});
   try {
@@ -70,11 +70,20 @@ function followSoon() {
   return following;
 }
 
+/** What PostgreSQL says to a login that it does not let in. */
+const refusedLogins = new Set(['28000', '28P01']);
+
 /** Asks the database. Throws when there is none yet, or what it throws. */
 async function query(sql, values) {
   const { pool } = current;
   if (pool === undefined) throw Object.assign(new Error(trouble), { status: 503 });
-  return await pool.query(sql, values);
+  try {
+    return await pool.query(sql, values);
+  } catch (error) {
+    // The old credential was withdrawn while a login with it was on its way: nothing was asked over that, and the new one is in use.
+    if (pool === current.pool || !refusedLogins.has(error.code)) throw error;
+    return query(sql, values);
+  }
 }
 
 const newest = async () => (await query('select id, text, at from notes order by id desc limit 100')).rows;

@@ -1,11 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import pg from 'pg';
 import { parse } from 'yaml';
 import { z } from 'zod';
 
@@ -32,6 +33,8 @@ let grants: GrantDirectory;
 let granter: RunningGranter;
 let folder: string;
 let program: ChildProcess | undefined;
+/** What a test opened beside it. */
+const closing: (() => Promise<void>)[] = [];
 
 beforeAll(async () => {
   servers = await raiseForTests({ postgres: true });
@@ -50,6 +53,7 @@ afterEach(async () => {
     await once(program, 'exit');
   }
   program = undefined;
+  for (const close of closing.splice(0)) await close();
   await granter.stop();
   await grants.remove();
   await rm(folder, { recursive: true, force: true });
@@ -176,7 +180,11 @@ test('[S11] notes follows a rotation without a failed request, and comes up befo
   expect((await grants.state(first.grant, 'withdrawn')).sessionsEnded).toBe(0);
   isOver = true;
   await Promise.all(loads);
-  expect([...statuses.keys()]).toEqual([303]);
+  const failed = output
+    .join('')
+    .split('\n')
+    .filter((line) => line.includes('a request failed'));
+  expect({ statuses: [...statuses.keys()], failed }).toEqual({ statuses: [303], failed: [] });
   const { notes } = z
     .object({ notes: z.array(z.object({ text: z.string() })) })
     .parse(await (await fetch(`${url}/notes.json`)).json());
@@ -187,6 +195,66 @@ test('[S11] notes follows a rotation without a failed request, and comes up befo
   for (const { password } of [first, second]) expect(output.join('').includes(password)).toBe(false);
   program?.kill('SIGTERM');
   if (program !== undefined) expect((await once(program, 'exit'))[0]).toBe(0);
+});
+
+/** In front of the database: new lines to it are held when told to, and let through later. */
+async function doorkeeper(to: { readonly host: string; readonly port: number }) {
+  const held: (() => void)[] = [];
+  let isHolding = false;
+  const server = createServer((line) => {
+    const through = (): void => {
+      const database = connect(to);
+      line.pipe(database).pipe(line);
+      for (const one of [line, database]) one.on('error', () => undefined);
+    };
+    if (isHolding) held.push(through);
+    else through();
+  }).listen(0, '127.0.0.1');
+  closing.push(async () => void server.close());
+  await once(server, 'listening');
+  const { port } = z.object({ port: z.int() }).parse(server.address());
+  return {
+    port,
+    held: () => held.length,
+    hold: () => void (isHolding = true),
+    release: () => held.splice(0).forEach((through) => through()),
+  };
+}
+
+test('[S11] notes: a login with the old credential that comes when that is withdrawn is made again with the new one', async () => {
+  const of = (generation: number) => ({ grant: grantOf('n1.late', generation), password: newPassword() });
+  const [first, second] = [of(1), of(2)];
+  const { host, port } = servers.foundation.postgres;
+  const door = await doorkeeper({ host, port });
+  const address = ({ grant, password }: typeof first, at: number): string =>
+    `postgresql://${encodeURIComponent(grant.login)}:${encodeURIComponent(password)}@${host}:${at}/${grant.database}`;
+  await place('notes.json', JSON.stringify({ title: 'Late' }));
+  await place('database.url', address(first, door.port));
+  await grants.write([first]);
+  await grants.state(first.grant, 'granted');
+  const { url } = await start('notes/server.mjs', { DATABASE_URL_FILE: 'database.url', NOTES_FILE: 'notes.json' });
+  await until(async () => (await healthOf(url)).database === 'ok', { withinMs: 10_000, what: 'notes to be there' });
+  const note = async (): Promise<number> =>
+    (await fetch(`${url}/notes`, { method: 'POST', body: new URLSearchParams({ text: 'x' }), redirect: 'manual' }))
+      .status;
+  // One waits for the table over the line that is there, so that the other has to log in, and is held at that.
+  const table = new pg.Client({ ...(await servers.superuser()), database: first.grant.database });
+  closing.push(() => table.end());
+  await table.connect();
+  await table.query('begin; lock table notes in access exclusive mode');
+  door.hold();
+  const asked = [note(), note()];
+  await until(() => door.held() === 1, { withinMs: 10_000, what: 'the login that comes late' });
+  await grants.write([first, second]);
+  await grants.state(second.grant, 'granted');
+  await place('database.url', address(second, port));
+  await grants.entry(second.grant, ({ seen }) => seen > 0, 'the new login seen');
+  await table.query('rollback');
+  await until(async () => (await healthOf(url)).login === 'n1.late_b', { withinMs: 5_000, what: 'notes to use it' });
+  await grants.write([second]);
+  await grants.state(first.grant, 'withdrawn');
+  door.release();
+  expect(await Promise.all(asked)).toEqual([303, 303]);
 });
 
 test('[S11] ledger outlives a password that changes at its two ends apart, loses no entry and books none twice', async () => {
