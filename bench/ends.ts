@@ -1,11 +1,12 @@
 /**
- * What the two ends of a credential do with it, the same for floor and product: a node writes each file whole (temporary,
- * fsync, rename); the provider's granter gives each login its password, and one of them logs in.
+ * What the two ends of a credential do with it, the same for floor and product: a node writes each file whole; the
+ * provider's granter gives each login its password, and one of them logs in.
  */
-import { open, readFile, rename } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import pg from 'pg';
 import type { RaisedMesh } from './raised-mesh.ts';
+import { writeWhole } from './written-files.ts';
 
 export type Ends = {
   /** A node holds so many new credentials. */
@@ -14,6 +15,7 @@ export type Ends = {
   grant(count: number): Promise<void>;
 };
 
+const held = '{"login":"bench","password":"none"}\n';
 const login = { user: 'bench_login', password: 'of the bench alone', database: 'postgres' };
 
 export async function makeEnds({ stateDir, foundation }: Pick<RaisedMesh, 'stateDir' | 'foundation'>): Promise<Ends> {
@@ -26,7 +28,7 @@ export async function makeEnds({ stateDir, foundation }: Pick<RaisedMesh, 'state
   return {
     async hold(count) {
       await Promise.all(
-        Array.from({ length: count }, () => writeWhole(path.join(stateDir, `held-${(files += 1) % 200}`))),
+        Array.from({ length: count }, () => writeWhole(path.join(stateDir, `held-${(files += 1) % 200}`), held)),
       );
     },
     async grant(count) {
@@ -37,13 +39,4 @@ export async function makeEnds({ stateDir, foundation }: Pick<RaisedMesh, 'state
       await once.end();
     },
   };
-}
-
-async function writeWhole(file: string): Promise<void> {
-  const temporary = `${file}.${Math.random()}`;
-  const handle = await open(temporary, 'w', 0o600);
-  await handle.writeFile('{"login":"bench","password":"none"}\n');
-  await handle.sync();
-  await handle.close();
-  await rename(temporary, file);
 }

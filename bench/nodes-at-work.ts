@@ -1,8 +1,10 @@
 /**
  * What the nodes of a bench do, product's and floor's alike in one process beside the controller's: told to look, a product's node
- * gets its declaration as a host does and reports at once that it is applied, every login granted and seen. Nothing is verified,
- * and nothing written but credentials where there are ends: what is measured is the controller's side.
+ * gets its declaration as a host does and reports that it is applied, every login granted and seen. Nothing is verified, and nothing
+ * written but what a bench asks to be: the files that changed, or credentials, each as the floor's nodes write it.
  */
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
 import { z } from 'zod';
 import { connectBus, type BusConnection } from '../src/bus/connection.ts';
 import { lastDeclaration } from '../src/bus/declarations.ts';
@@ -16,12 +18,19 @@ import { controllerKeysAt } from '../src/foundation/controller-keys.ts';
 import { readFoundation } from '../src/foundation/foundation.ts';
 import { makeEnds, type Ends } from './ends.ts';
 import { workAsFloorNodes } from './floor/nodes.ts';
+import { applyFilesIn, type ApplyFiles, type FileOfNode } from './written-files.ts';
 
 /** Asked for the time, ms since 1970, at which each node last reported; answered in JSON, by name. */
 export const lastReportsSubject = 'bench.last-reports';
 
+/** What nodes do beside answering. `files`: they write files that changed; `ends`: credentials are written, and granted. */
+export type Does = 'nothing' | 'files' | 'ends';
+
+/** What of that there is to do with. */
+export type Work = { readonly ends: Ends | undefined; readonly applyFiles: ApplyFiles | undefined };
+
 /** Works until the process ends. */
-export async function workAsNodes(stateDir: string, hasEnds: boolean): Promise<void> {
+export async function workAsNodes(stateDir: string, does: Does): Promise<void> {
   const foundation = await readFoundation(stateDir);
   if (foundation === undefined) throw new Error(`no mesh was raised in ${stateDir}`);
   const bus = await connectBus({
@@ -29,17 +38,25 @@ export async function workAsNodes(stateDir: string, hasEnds: boolean): Promise<v
     name: 'nodes',
     credential: await meshCredential((await controllerKeysAt(stateDir)).bus),
   });
-  const ends = hasEnds ? await makeEnds({ stateDir, foundation }) : undefined;
-  workAsProductNodes(bus, ends);
-  workAsFloorNodes(bus, ends);
+  const ends = does === 'ends' ? await makeEnds({ stateDir, foundation }) : undefined;
+  const applyFiles = (of: string) => (does === 'files' ? applyFilesIn(madeFolder(stateDir, of)) : undefined);
+  workAsProductNodes(bus, { ends, applyFiles: applyFiles('product') });
+  workAsFloorNodes(bus, { ends, applyFiles: applyFiles('floor') });
   await bus.nats.flush();
 }
 
-function workAsProductNodes(bus: BusConnection, ends: Ends | undefined): void {
+function madeFolder(stateDir: string, of: string): string {
+  const folder = path.join(stateDir, `files-${of}`);
+  mkdirSync(folder, { recursive: true });
+  return folder;
+}
+
+function workAsProductNodes(bus: BusConnection, { ends, applyFiles }: Work): void {
   const sequences = new Map<NodeName, number>();
   const lastReports = new Map<NodeName, number>();
   const held = new Map<NodeName, ReadonlySet<string>>();
   const takeUp = async (node: NodeName, body: string): Promise<void> => {
+    if (applyFiles !== undefined) await applyFiles(node, withFiles.parse(JSON.parse(body)).resources.flatMap(fileIn));
     if (ends === undefined) return;
     const blobs = new Set([...body.matchAll(/"sealed":"([^"]+)"/g)].map(([, blob = '']) => blob));
     const count = [...blobs].filter((blob) => held.get(node)?.has(blob) !== true).length;
@@ -67,6 +84,13 @@ function workAsProductNodes(bus: BusConnection, ends: Ends | undefined): void {
     callback: (_error, message) => void message.respond(JSON.stringify(Object.fromEntries(lastReports))),
   });
 }
+
+const withFiles = z.object({
+  resources: z.array(z.object({ path: z.string().optional(), content: z.string().optional() })),
+});
+type Resource = z.infer<typeof withFiles>['resources'][number];
+const fileIn = ({ path: at, content }: Resource): FileOfNode[] =>
+  at === undefined || content === undefined ? [] : [{ path: at, content }];
 
 const isProvider = (body: string): boolean => !body.includes('"granters":[]');
 

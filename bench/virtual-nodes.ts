@@ -6,7 +6,7 @@ import { z } from 'zod';
 import { nodeName, type NodeName } from '../src/domain/words/names.ts';
 import { bytesOfBase64 } from '../src/sealing/base64.ts';
 import { makeSealingKey } from '../src/sealing/box.ts';
-import { lastReportsSubject } from './nodes-at-work.ts';
+import { lastReportsSubject, type Does } from './nodes-at-work.ts';
 import type { RaisedMesh } from './raised-mesh.ts';
 
 export type VirtualNodes = {
@@ -20,8 +20,12 @@ const loader = fileURLToPath(new URL('../test/support/typescript.mjs', import.me
 const program = fileURLToPath(new URL('programs/nodes.mjs', import.meta.url));
 const times = z.record(z.string(), z.number());
 
-/** Makes the rows of joined nodes, each with a sealing key of its own, and plays them; with `ends`, credentials are written and granted. */
-export async function playNodes(mesh: RaisedMesh, names: readonly string[], ends?: 'ends'): Promise<VirtualNodes> {
+/** Makes the rows of joined nodes, each with a sealing key of its own, and plays them. */
+export async function playNodes(
+  mesh: RaisedMesh,
+  names: readonly string[],
+  does: Does = 'nothing',
+): Promise<VirtualNodes> {
   const keys = names.map(() => makeSealingKey());
   await mesh.pg.query(
     `insert into mesh.nodes (node, state, address, sealing_key, sealing_fingerprint, capabilities_reported)
@@ -29,7 +33,7 @@ export async function playNodes(mesh: RaisedMesh, names: readonly string[], ends
        from unnest($1::text[], $2::bytea[], $3::text[]) as n (node, key, fingerprint)`,
     [names, keys.map(({ publicKey }) => bytesOfBase64(publicKey)), keys.map(({ fingerprint }) => fingerprint)],
   );
-  const stop = await startNodes(mesh.stateDir, ends);
+  const stop = await startNodes(mesh.stateDir, does);
   return {
     names: names.map((name) => nodeName.parse(name)),
     async lastReports() {
@@ -40,8 +44,8 @@ export async function playNodes(mesh: RaisedMesh, names: readonly string[], ends
   };
 }
 
-async function startNodes(stateDir: string, ends?: 'ends'): Promise<() => Promise<void>> {
-  const args = ['--no-warnings', '--import', loader, program, stateDir, ...(ends === undefined ? [] : [ends])];
+async function startNodes(stateDir: string, does: Does): Promise<() => Promise<void>> {
+  const args = ['--no-warnings', '--import', loader, program, stateDir, does];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
   const kill = (): void => void child.kill('SIGKILL');
   process.once('exit', kill);

@@ -1,7 +1,11 @@
-/** The floor's nodes: they apply at once; for a rotation they open and hold what is staged, and the provider grants. */
+/** The floor's nodes: they apply what they are sent; for a rotation they open and hold what is staged, and the provider grants. */
 import type { BusConnection } from '../../src/bus/connection.ts';
 import { makeSealingKey, open, type SealingKey } from '../../src/sealing/box.ts';
-import type { Ends } from '../ends.ts';
+import type { Work } from '../nodes-at-work.ts';
+import { fileOfNode } from '../written-files.ts';
+import { z } from 'zod';
+
+const filesSent = z.array(fileOfNode);
 
 /** Asked for a node's sealing key; answered with its public half. */
 export const floorKeySubject = (node: string): string => `floor.key.${node}`;
@@ -10,7 +14,7 @@ export const floorRotateSubject = (node: string, phase: 'stage' | 'grant' | 'com
   `floor.rotate.${node}.${phase}`;
 
 /** Answers for all of them, until the connection ends. */
-export function workAsFloorNodes(bus: BusConnection, ends: Ends | undefined): void {
+export function workAsFloorNodes(bus: BusConnection, { ends, applyFiles }: Work): void {
   const keys = new Map<string, SealingKey>();
   const keyOf = (node: string): SealingKey => {
     const key = keys.get(node) ?? makeSealingKey();
@@ -18,7 +22,11 @@ export function workAsFloorNodes(bus: BusConnection, ends: Ends | undefined): vo
     return key;
   };
   answerAll(bus, floorKeySubject('*'), (subject) => keyOf(subject.split('.')[2] ?? '').publicKey);
-  answerAll(bus, floorApplySubject('*'), () => 'ok');
+  answerAll(bus, floorApplySubject('*'), async (subject, message) => {
+    const files = filesSent.parse(JSON.parse(Buffer.from(message).toString()));
+    await applyFiles?.(subject.split('.')[2] ?? '', files);
+    return 'ok';
+  });
   answerAll(bus, 'floor.rotate.*.*', async (subject, message) => {
     const [, , node = '', phase] = subject.split('.');
     const text = Buffer.from(message).toString();

@@ -1,6 +1,6 @@
 /**
  * The least that pushes: builds each node's declaration and its digest, compares with the last ones, sends what differs to
- * the nodes over the bus, waits for every answer, and records. The floor's nodes answer at once, as the product's do.
+ * the nodes over the bus, waits for every answer, and records. The floor's nodes do what the product's do.
  */
 import { floorApplySubject } from './nodes.ts';
 import type { RaisedMesh } from '../raised-mesh.ts';

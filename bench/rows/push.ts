@@ -5,6 +5,7 @@ import { sha256Hex } from '../../src/sealing/digest.ts';
 import { filesWith, floorPush } from '../floor/push.ts';
 import { inActivity } from '../in-activity.ts';
 import { alternately, loadNow } from '../measure.ts';
+import type { Does } from '../nodes-at-work.ts';
 import type { RaisedMesh } from '../raised-mesh.ts';
 import { targeted, type Row } from '../table.ts';
 import { playNodes, type VirtualNodes } from '../virtual-nodes.ts';
@@ -46,19 +47,25 @@ export async function pushRows(mesh: RaisedMesh, note: (line: string) => void): 
   };
   const value = { ...(await changing(mesh, (value) => floor.push(value), push)), load: loadNow() };
   await played.stop();
+  const quick = await playSites(mesh, 'nothing');
+  await push();
+  const alone = { ...(await changing(mesh, (value) => floor.push(`alone ${value}`), push)), load: loadNow() };
+  await quick.stop();
   await stopTaking();
   return [
     { work: `no-op push of ${nodes} nodes × 5 files, its steps`, unit: 'ms', ...noop, ...targeted(2, noop) },
     { work: `one value changed on ${nodes} nodes, its steps`, unit: 'ms', ...value, ...targeted(2.5, value) },
+    { work: 'the same, where nodes write nothing and answer at once', unit: 'ms', ...alone },
   ];
 }
 
-/** The nodes, each with five files. */
-export async function playSites(mesh: RaisedMesh): Promise<VirtualNodes> {
+/** The nodes, each with five files, which they write. */
+export async function playSites(mesh: RaisedMesh, does: Does = 'files'): Promise<VirtualNodes> {
   await mesh.clear();
   const played = await playNodes(
     mesh,
     Array.from({ length: nodes }, (_, index) => nodeAt(index)),
+    does,
   );
   await addWritten(mesh, site('first'));
   await mesh.pg.query(
