@@ -7,7 +7,7 @@ import type { CommandDefinition } from '../definition.ts';
 import { exit } from '../exit.ts';
 import { problem, Stopped } from '../problem.ts';
 import { drawStatus } from '../render/status.ts';
-import { drawStatusChanges } from '../render/status-changes.ts';
+import { drawStatusChanges, waitingLines } from '../render/status-changes.ts';
 
 export const status: CommandDefinition = {
   name: 'status',
@@ -34,8 +34,8 @@ async function look(controller: Controller): Promise<Answer> {
   return answerOf(now, foundation, waiting);
 }
 
-/** What the store says; and what waits to be begun, which Temporal alone knows: where it was not asked, nothing is said of it. */
-function answerOf(now: Status, { temporal }: Controller['foundation'], waiting: Waiting = {}): Answer {
+/** What the store says; and what waits to be begun, which Temporal alone knows. */
+function answerOf(now: Status, { temporal }: Controller['foundation'], waiting: Waiting): Answer {
   const { unbegun = [], unbegunUnknown } = waiting;
   const needsAttention = now.needsAttention || unbegun.length > 0 || unbegunUnknown !== undefined;
   return answer(
@@ -48,30 +48,55 @@ function answerOf(now: Status, { temporal }: Controller['foundation'], waiting: 
 
 /** How often a terminal is painted anew although nothing happened: the times on it move. */
 const repaintEveryMs = 1_000;
+/** How often Temporal is asked which acts wait to be begun: nothing is written when one does. */
+const askEveryMs = 3_000;
 
-async function watch({ store, foundation }: Controller, { print, repaint, isJson }: Context): Promise<never> {
+async function watch(controller: Controller, { print, repaint, isJson }: Context): Promise<never> {
   const { pauseUntil, untilTold } = await import('../processes.ts');
   const { followStatus } = await import('../../src/operations/plan/follow-status.ts');
   const { sha256Hex } = await import('../../src/sealing/digest.ts');
-  const signal = untilTold();
+  const { unbegunActs } = await import('../acts/unbegun.ts');
+  const { store, foundation } = controller;
+  const over = new AbortController();
+  const signal = AbortSignal.any([untilTold(), over.signal]);
+  let waiting = await unbegunActs(controller);
+  let [status, shown]: [Status | undefined, (Status & Waiting) | undefined] = [undefined, undefined];
   let painted: Answer | undefined;
+  const show = (): void => {
+    if (status === undefined) return;
+    const [before, now] = [shown, { ...status, ...waiting }];
+    const found = answerOf(status, foundation, waiting);
+    if (repaint !== undefined) repaint((painted = found));
+    else if (before === undefined || isJson) print(found);
+    else print({ ...found, text: (look) => drawStatusChanges(before, now, look) });
+    shown = now;
+  };
+  const askAboutWaiting = async (): Promise<void> => {
+    while (!signal.aborted) {
+      await pauseUntil(askEveryMs, signal);
+      const found = await unbegunActs(controller);
+      if (waitingLines(waiting, found).length === 0) continue;
+      waiting = found;
+      show();
+    }
+  };
   let timer: NodeJS.Timeout | undefined;
   if (repaint !== undefined)
     timer = setInterval(() => {
       if (painted !== undefined) repaint(painted);
     }, repaintEveryMs);
   try {
-    await followStatus(
-      store,
-      { hash: sha256Hex, now: Date.now, pause: (ms) => pauseUntil(ms, signal), signal },
-      (now, before) => {
-        const found = answerOf(now, foundation);
-        if (repaint !== undefined) repaint((painted = found));
-        else if (before === undefined || isJson) print(found);
-        else print({ ...found, text: (look) => drawStatusChanges(before, now, look) });
-      },
-    );
+    const following = { hash: sha256Hex, now: Date.now, pause: (ms: number) => pauseUntil(ms, signal), signal };
+    // Following ends with a store that is gone as well, and the command with it.
+    await Promise.race([
+      followStatus(store, following, (found) => {
+        status = found;
+        show();
+      }),
+      askAboutWaiting(),
+    ]);
   } finally {
+    over.abort();
     clearInterval(timer);
   }
   throw new Stopped(

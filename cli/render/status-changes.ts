@@ -1,15 +1,17 @@
 /** What `status --watch` says where there is no terminal to paint on: a line for each thing that is another one than before. */
 import type { ActStatus, NodeStatus, Status } from '../../src/operations/plan/status.ts';
+import type { Unbegun, Waiting } from '../acts/unbegun.ts';
 import type { Look } from './look.ts';
 import { rfc3339 } from './time.ts';
 import { ungrantedText } from './ungranted.ts';
 
 /** `at`: when it was seen. Lines about nodes, then about acts; a drift that was put right is a line of its own. */
-export function drawStatusChanges(before: Status, now: Status, look: Look): string {
+export function drawStatusChanges(before: Status & Waiting, now: Status & Waiting, look: Look): string {
   const at = look.paint.dim(rfc3339(look.nowMs));
   return [
     ...nodeLines(before, now, look),
     ...actLines(before, now),
+    ...waitingLines(before, now),
     ...grantLines(before, now),
     ...unreadableLines(before, now),
   ]
@@ -86,6 +88,30 @@ function actText({ act, summary, stage, waitsFor }: ActStatus): string {
   const waits = waitsFor.length === 0 ? '' : `, waits for ${waitsFor.join(' and ')}`;
   return `${summary} (${act}) is ${stage}${waits}`;
 }
+
+/** What is another one about acts that wait to be begun. That one was tried once more is no news. */
+export function waitingLines(before: Waiting, now: Waiting): readonly string[] {
+  const [was, is] = [waitingText(before), waitingText(now)];
+  return [
+    ...[...is].flatMap(([of, text]) => (was.get(of) === text ? [] : [text])),
+    ...[...was.keys()].flatMap((of) => (is.has(of) ? [] : [`no more: ${of}`])),
+  ];
+}
+
+function waitingText({ unbegun = [], unbegunUnknown, store }: Waiting): ReadonlyMap<string, string> {
+  const untold = 'which acts have not begun cannot be told';
+  return new Map([
+    ...(unbegunUnknown === undefined ? [] : [[untold, `${untold}: ${unbegunUnknown}`] as const]),
+    ...(store === undefined ? [] : [[store.what, [store.what, ...store.next].join(' → ')] as const]),
+    ...unbegun.map((one) => {
+      const of = `${one.workflowId} (${one.act}) has not begun`;
+      return [of, `${of}: ${whyUnbegun(one)}`] as const;
+    }),
+  ]);
+}
+
+const whyUnbegun = ({ trying }: Unbegun): string =>
+  trying === undefined ? 'no controller has taken it up' : `${trying.step} fails: ${trying.lastError}`;
 
 /** What cannot be granted since, or for another reason than before; and what was made good. */
 function grantLines({ ungranted: before }: Status, { ungranted: now }: Status): readonly string[] {
