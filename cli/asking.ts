@@ -1,5 +1,5 @@
 /** Asking seats from the controller's machine, in the person's name. A seat that nobody serves is said at once (P15). */
-import { connectBus, type BusConnection } from '../src/bus/connection.ts';
+import type { BusConnection } from '../src/bus/connection.ts';
 import { BusFault } from '../src/bus/faults.ts';
 import { asking } from '../src/bus/identity.ts';
 import { askedSubject } from '../src/bus/subjects.ts';
@@ -7,6 +7,7 @@ import { askSeat, isRefused, type Refused, type Verb } from '../src/bus/verbs.ts
 import type { PartName } from '../src/domain/words/names.ts';
 import { controllerKeysAt } from '../src/foundation/controller-keys.ts';
 import type { z } from 'zod';
+import { busLine } from './bus-line.ts';
 import type { Context } from './context.ts';
 import { foundationAt } from './controller.ts';
 import { problem, Stopped } from './problem.ts';
@@ -29,9 +30,9 @@ export async function withAsker<T>(context: Context, use: (asker: Asker) => Prom
   const credential = await asking(identity, person);
   let bus: BusConnection;
   try {
-    bus = await connectBus({ servers: [nats.url], name: 'ask', credential });
+    bus = await busLine({ servers: [nats.url], name: 'ask', credential });
   } catch (cause) {
-    throw new Error('the bus does not answer', { cause });
+    throw new Error(`the bus at ${nats.url} cannot be used`, { cause });
   }
   const askByName = async (seat: PartName, verb: string, request: string): Promise<unknown> => {
     const subject = askedSubject(seat, verb, { kind: 'person', name: person });

@@ -20,6 +20,9 @@ export type Controller = {
   readonly refusesWrites: () => Promise<Problem | undefined>;
 };
 
+/** Longer than a login, and than any question of a command, takes on a busy machine: after that it is the server. */
+const within = { connectMs: 5_000, answerMs: 15_000 };
+
 /**
  * Runs `use` with the mesh of the state folder, and closes what was opened. Ends the command as `no-mesh` where there is none, and as
  * `store-down` where the store does not answer or takes no writes.
@@ -29,7 +32,8 @@ export async function withController<T>(context: Context, use: (controller: Cont
   const foundation = await foundationAt(stateFolder);
   const { openStore } = await import('../src/store/store.ts');
   const { refusesWrites, sayingStore } = await import('./store-fault.ts');
-  const store = sayingStore(openStore({ ...foundation.postgres, connections: 4 }), foundation.postgres);
+  const opened = openStore({ ...foundation.postgres, connections: 4, within });
+  const store = sayingStore(opened, foundation.postgres);
   let client: Promise<Client> | undefined;
   try {
     return await use({
@@ -57,7 +61,7 @@ async function otherVersion({ postgres }: Foundation, fault: unknown): Promise<S
   if (!isOfTheStore(fault)) return undefined;
   const { storeStanding } = await import('../src/store/migrate.ts');
   // Where that cannot be asked either, what happened first is what is said.
-  const apart = await storeStanding(postgres).catch(() => undefined);
+  const apart = await storeStanding(postgres, { withinMs: within.connectMs }).catch(() => undefined);
   if (apart === undefined) return undefined;
   const { newer, missing } = apart;
   if (newer.length > 0)

@@ -10,7 +10,7 @@ export function problemOf(thrown: unknown): Problem {
   return problem('fault', {
     what: said(links),
     why: hint(links) ?? 'something that mesh stands on did not do what was asked of it',
-    next: links.some((link) => codeOf(link) === 'ECONNREFUSED') ? ['mesh up'] : ['mesh status'],
+    next: links.some((link) => codeOf(link) === 'ECONNREFUSED') ? ['mesh up'] : ['mesh doctor'],
   });
 }
 

@@ -2,13 +2,14 @@
  * What was last sent to nodes, read from their subjects: the mesh keeps it nowhere else (D4). The command is on the controller's
  * machine, so it makes itself a credential from the controller's keys, one that can read just this.
  */
-import { connectBus } from '../src/bus/connection.ts';
+import type { BusConnection } from '../src/bus/connection.ts';
 import { lastDeclaration } from '../src/bus/declarations.ts';
 import { declarationReader } from '../src/bus/identity.ts';
 import type { NodeName } from '../src/domain/words/names.ts';
 import { errorChain } from '../src/domain/words/error-chain.ts';
 import { controllerKeysAt } from '../src/foundation/controller-keys.ts';
 import type { Foundation } from '../src/foundation/foundation.ts';
+import { busLine } from './bus-line.ts';
 
 /** A body as it stands, undefined when nothing does; or why it cannot be known. */
 export type SentBody = { readonly body: string | undefined } | { readonly why: string };
@@ -22,11 +23,10 @@ export async function sentBodies(
   if (nodes.length === 0) return new Map();
   const { bus } = await controllerKeysAt(stateFolder);
   const credential = await declarationReader(bus);
-  const connection = await connectBus({ servers: [nats.url], name: 'plan', credential }).catch(
-    (fault: unknown) => fault,
-  );
+  const line = { servers: [nats.url], name: 'plan', credential };
+  const connection = await busLine(line).catch((fault: unknown) => fault);
   if (!isConnection(connection)) {
-    const why = `the bus does not answer: ${errorChain(connection)}`;
+    const why = `the bus at ${nats.url} cannot be used: ${errorChain(connection)}`;
     return new Map(nodes.map((node) => [node, { why }]));
   }
   try {
@@ -37,11 +37,10 @@ export async function sentBodies(
   }
 }
 
-type Connection = Awaited<ReturnType<typeof connectBus>>;
-const isConnection = (tried: unknown): tried is Connection =>
+const isConnection = (tried: unknown): tried is BusConnection =>
   typeof tried === 'object' && tried !== null && 'nats' in tried;
 
-async function bodyOf(connection: Connection, node: NodeName): Promise<SentBody> {
+async function bodyOf(connection: BusConnection, node: NodeName): Promise<SentBody> {
   try {
     const last = await lastDeclaration(connection, node);
     if (last === undefined) return { body: undefined };

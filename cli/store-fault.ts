@@ -25,6 +25,13 @@ export function storeDown(fault: unknown, { host, port }: Foundation['postgres']
       next: [`make its server writable again: ${unwillingly(codes)}`],
       facts: { address: at, takes: 'reads' },
     });
+  if (isSilent(fault))
+    return problem('store-down', {
+      what: `the store takes connections at ${at} and does not answer: ${errorChain(fault)}`,
+      why: 'its server is stopped, stuck or overloaded; whether a change that was under way was made is not known before it answers',
+      next: ['mesh doctor'],
+      facts: { address: at, takes: 'nothing' },
+    });
   if (!codes.some((code) => away.has(code)) && !wasCut(fault)) return undefined;
   return problem('store-down', {
     what: `the store does not answer at ${at}: ${errorChain(fault)}`,
@@ -46,10 +53,14 @@ function codesOf(fault: unknown): readonly string[] {
   return [...code, ...attempts, ...codesOf(fault.cause)];
 }
 
-/** The client has no code for a connection that ended under it. */
-function wasCut(fault: unknown): boolean {
-  if (!(fault instanceof Error)) return false;
-  return /^Connection terminated|^Client has encountered a connection error/.test(fault.message) || wasCut(fault.cause);
+/** The client has no code for a connection that ended under it, and none for time that is over. */
+const wasCut = (fault: unknown): boolean =>
+  hasWords(fault, /^Connection terminated|^Client has encountered a connection error/);
+const isSilent = (fault: unknown): boolean =>
+  hasWords(fault, /^Query read timeout|^timeout exceeded when trying to connect|due to connection timeout/);
+
+function hasWords(fault: unknown, words: RegExp): boolean {
+  return fault instanceof Error && (words.test(fault.message) || hasWords(fault.cause, words));
 }
 
 /** The same store, whose faults are said as what they are. */

@@ -10,17 +10,20 @@ import {
   type RegistryResult,
 } from '../../src/domain/act/registry.ts';
 import { problem, Stopped } from '../problem.ts';
+import { promptly } from './temporal.ts';
 
 /** Ends the command as `no-worker` after `timeoutMs` without an outcome: it goes on by itself. */
 export async function compileNow(client: Client, timeoutMs: number): Promise<RegistryResult> {
-  const handle = await client.workflow.start('compileRegistry', {
-    taskQueue: provisionerQueue,
-    workflowId: registryId,
-    args: [],
-    staticSummary: registrySummary,
-    workflowIdReusePolicy: 'ALLOW_DUPLICATE',
-    workflowIdConflictPolicy: 'USE_EXISTING',
-  });
+  const handle = await promptly(client, () =>
+    client.workflow.start('compileRegistry', {
+      taskQueue: provisionerQueue,
+      workflowId: registryId,
+      args: [],
+      staticSummary: registrySummary,
+      workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      workflowIdConflictPolicy: 'USE_EXISTING',
+    }),
+  );
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(() => reject(new Stopped(noProvisioner())), timeoutMs);

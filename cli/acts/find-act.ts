@@ -5,6 +5,7 @@ import { isRefusal, type Refusal } from '../../src/domain/refusal/refusal.ts';
 import { showAct } from '../../src/operations/plan/list-acts.ts';
 import type { ActRow } from '../../src/operations/ports/act-rows.ts';
 import type { Controller } from '../controller.ts';
+import { promptly } from './temporal.ts';
 
 export type FoundAct =
   | { readonly kind: 'begun'; readonly row: ActRow }
@@ -26,8 +27,10 @@ async function askedFor(
   { temporal }: Controller,
   workflowId: string,
 ): Promise<Extract<FoundAct, { kind: 'not begun' }> | undefined> {
+  const client = await temporal();
   try {
-    const { runId, startTime, status } = await (await temporal()).workflow.getHandle(workflowId).describe();
+    const asked = client.workflow.getHandle(workflowId);
+    const { runId, startTime, status } = await promptly(client, () => asked.describe());
     return status.name === 'RUNNING' ? { kind: 'not begun', workflowId, act: runId, askedAt: startTime } : undefined;
   } catch (error) {
     if (error instanceof WorkflowNotFoundError) return undefined;

@@ -13,6 +13,7 @@ import { problem, problemOfRefusal, Stopped, type Problem } from '../problem.ts'
 import { span } from '../render/time.ts';
 import { isStoreDown } from '../store-fault.ts';
 import type { StartedAct } from './start-act.ts';
+import { promptly } from './temporal.ts';
 import { atStep } from './trying.ts';
 
 /** What the act's own record says of it now; undefined before its first step. */
@@ -73,16 +74,20 @@ export async function followAct<T>(
         if ('failed' in came) throw stoppedBy(came.failed, started);
         return schema.parse(came.value);
       }
-      const look = await lookAt(started.act, readAct);
+      // Neither a store nor a Temporal that is silent keeps whoever leaves from leaving.
+      const look = await Promise.race([lookAt(started.act, readAct), interrupt.happened]);
+      if (look === 'interrupted') throw new Stopped(goesOn(started, look));
       const row = 'row' in look ? look.row : undefined;
       const waitedMs = Date.now() - startedMs;
       begun ||= row !== undefined;
       if (waitedMs >= noWorkerAfterMs && waitedMs - askedAtMs >= askEveryMs) {
         askedAtMs = waitedMs;
-        const step = await atStep(client, started.workflowId, started.act);
-        trying = step.trying;
+        const asked = promptly(client, () => atStep(client, started.workflowId, started.act)).catch(() => undefined);
+        const step = await Promise.race([asked, interrupt.happened]);
+        if (step === 'interrupted') throw new Stopped(goesOn(started, step));
+        trying = step?.trying;
         // Somebody has taken it up, although nothing of it is written down yet.
-        begun ||= step.isTakenUp;
+        begun ||= step?.isTakenUp === true;
         storeDown = trying === undefined || 'down' in look ? undefined : await refusesWrites();
       }
       const down = 'down' in look ? look.down : storeDown;
@@ -120,7 +125,7 @@ export async function hasBegun(
     const look = await lookAt(started.act, readAct);
     if ('row' in look && look.row !== undefined) return 'begun';
     if (Date.now() >= until) {
-      const { isTakenUp, trying } = await atStep(client, started.workflowId, started.act);
+      const { isTakenUp, trying } = await promptly(client, () => atStep(client, started.workflowId, started.act));
       const down = 'down' in look ? look.down : trying && (await refusesWrites());
       if (down !== undefined) return { says: whileDown(down) };
       if (trying !== undefined) return { says: `It does not begin: ${tryingInWords(trying)}` };

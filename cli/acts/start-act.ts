@@ -10,6 +10,7 @@ import {
   type RotationRequest,
 } from '../../src/domain/act/act.ts';
 import type { Refusal } from '../../src/domain/refusal/refusal.ts';
+import { promptly } from './temporal.ts';
 
 export type ActAsked = {
   /** The name that it has everywhere: of the id's first word, in events, in the UI's filter. */
@@ -49,6 +50,10 @@ const attributes = {
  * two who ask at once are told apart there.
  */
 export async function startAct(client: Client, asked: ActAsked): Promise<StartedAct | Refusal> {
+  return promptly(client, () => start(client, asked));
+}
+
+async function start(client: Client, asked: ActAsked): Promise<StartedAct | Refusal> {
   // The one that was in the way may have ended meanwhile: then there is room.
   for (let attempt = 1; attempt <= 3; attempt += 1) {
     try {

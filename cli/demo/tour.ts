@@ -6,7 +6,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { rotationResult } from '../acts/results.ts';
+import { rotationResult } from '../../src/domain/act/act.ts';
 import { localNodeFolder, localNodeRoot, nodeStateFolder } from '../node-folders.ts';
 import { during, logInAgainAndAgain, tally } from './login-attempts.ts';
 import { tryLogin, type Credential } from './try-login.ts';

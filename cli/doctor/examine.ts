@@ -5,6 +5,7 @@ import { meshWorkers, type MeshWorker } from '../../src/domain/act/workers.ts';
 import { unknown, whyUnseen, type Finding, type Looked } from '../../src/domain/doctor/finding.ts';
 import {
   judgeBus,
+  judgeNodeBus,
   judgeRaised,
   judgeStore,
   judgeTemporal,
@@ -15,13 +16,13 @@ import { errorChain } from '../../src/domain/words/error-chain.ts';
 import { given } from '../../src/domain/words/given.ts';
 import { logOfPart, readFoundation, type Foundation } from '../../src/foundation/foundation.ts';
 import { logFile } from '../../src/foundation/kept-process.ts';
-import { readNode, runningHost } from '../../src/host/state.ts';
+import { readNode, runningHost, type NodeFile } from '../../src/host/state.ts';
 import type { Context } from '../context.ts';
 import { effectiveSettings, type Setting } from '../effective-settings.ts';
 import { localNodes } from '../local/local-nodes.ts';
 import { localNodeFolder, nodeStateFolder } from '../node-folders.ts';
 import type { Settings } from '../settings.ts';
-import { lookAtBus, lookAtStore, lookAtTemporal } from './foundation.ts';
+import { lookAtBus, lookAtNodeBus, lookAtStore, lookAtTemporal } from './foundation.ts';
 import { lookAtMachine } from './machine.ts';
 import { mapSeen, within } from './within.ts';
 
@@ -42,7 +43,9 @@ export async function examine(context: Context): Promise<Examined> {
   const foundation = 'foundation' in read ? read.foundation : undefined;
   const [ofMachine, ofFoundation, ofHosts] = await Promise.all([
     lookAtMachine({ settings, withinMs: lookMs, isRaised: foundation !== undefined, localNodes: nodes }),
-    foundation === undefined ? notAsked(read) : lookAtFoundation(foundation, settings),
+    foundation === undefined
+      ? lookFromOutside(read, ownNode, nodeStateFolder(stateFolder))
+      : lookAtFoundation(foundation, settings),
     lookAtHosts(stateFolder, nodes, ownNode?.name),
   ]);
   const raised = judgeRaised(`${stateFolder}/foundation.json`, seenOf(read, ownNode?.name));
@@ -68,12 +71,22 @@ function seenOf(read: Read, node: string | undefined): RaisedSeen {
   return { kind: 'not raised', ...given('node', node) };
 }
 
-/** Without a mesh there is nothing to ask; what is usually looked at is named all the same. */
-function notAsked(read: Read): readonly Finding[] {
+/** Without a mesh there is nothing to ask, but for a node its bus; what is usually looked at is named all the same. */
+async function lookFromOutside(read: Read, node: NodeFile | undefined, stateDir: string): Promise<readonly Finding[]> {
   const why = 'why' in read ? 'where it is cannot be read' : 'no mesh was raised here';
   const says = whyUnseen({ kind: 'not asked', why });
+  const bus =
+    node === undefined
+      ? unknown('foundation', 'bus', says)
+      : judgeNodeBus(
+          node.name,
+          node.servers.join(', '),
+          await within(lookMs, () => lookAtNodeBus(node, { stateDir, withinMs: lookMs })),
+        );
   return [
-    ...['store', 'bus', 'Temporal'].map((of) => unknown('foundation', of, says)),
+    unknown('foundation', 'store', says),
+    bus,
+    unknown('foundation', 'Temporal', says),
     ...meshWorkers.map(({ queue }) => unknown('processes', `queue ${queue}`, says)),
   ];
 }

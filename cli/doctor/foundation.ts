@@ -2,11 +2,12 @@
 import { Connection, isGrpcServiceError } from '@temporalio/client';
 
 import { controllerSeat, provisionerSeat } from '../../src/bus/accounts.ts';
-import { connectBus, type BusConnection } from '../../src/bus/connection.ts';
-import { BusFault, refusesCredential } from '../../src/bus/faults.ts';
+import type { BusConnection } from '../../src/bus/connection.ts';
+import { BusFault } from '../../src/bus/faults.ts';
 import { meshCredential } from '../../src/bus/identity.ts';
 import { missingOnBus } from '../../src/bus/presence.ts';
 import { askedSubject } from '../../src/bus/subjects.ts';
+import { nodeCredential } from '../../src/bus/token.ts';
 import { askSeat, listingOf } from '../../src/bus/verbs.ts';
 import { meshWorkers, type MeshWorker } from '../../src/domain/act/workers.ts';
 import type { Looked } from '../../src/domain/doctor/finding.ts';
@@ -14,9 +15,11 @@ import type { StoreSeen, TemporalSeen } from '../../src/domain/doctor/foundation
 import type { PartName } from '../../src/domain/words/names.ts';
 import { readBusIdentity } from '../../src/foundation/controller-keys.ts';
 import type { Foundation } from '../../src/foundation/foundation.ts';
-import { greets } from '../../src/foundation/nats.ts';
 import { searchAttributes } from '../../src/foundation/temporal.ts';
+import { readIdentity } from '../../src/host/keys.ts';
+import type { NodeFile } from '../../src/host/state.ts';
 import { storeStanding } from '../../src/store/migrate.ts';
+import { busLine } from '../bus-line.ts';
 import { within } from './within.ts';
 
 type Role = MeshWorker['role'];
@@ -38,14 +41,8 @@ export async function lookAtBus(
   of: { readonly stateFolder: string; readonly person: string; readonly withinMs: number },
 ): Promise<BusSeen> {
   const withinMs = of.withinMs / 3;
-  // Asked first, by a line of its own: the client's line to a server that takes it and says nothing is never let go of.
-  if (!(await greets(nats.host, nats.port, { withinMs }))) throw new Error('no NATS server greets there');
   const credential = await meshCredential(await readBusIdentity(of.stateFolder));
-  const bus = await connectBus({ servers: [nats.url], name: 'doctor', credential, withinMs }).catch(
-    (cause: unknown) => {
-      throw new Error(refusesCredential(cause) ? 'the bus refuses it' : 'it cannot be connected to', { cause });
-    },
-  );
+  const bus = await busLine({ servers: [nats.url], name: 'doctor', credential, withinMs });
   try {
     const answers = meshWorkers.map(async ({ role }) => {
       const answer = await within(withinMs, () => answersFor(bus, seats[role], of.person, withinMs));
@@ -55,6 +52,18 @@ export async function lookAtBus(
   } finally {
     await bus.close();
   }
+}
+
+/** Whether the bus lets the node in that this machine is; throws where it does not. */
+export async function lookAtNodeBus(
+  { name, servers, userJwt }: NodeFile,
+  of: { readonly stateDir: string; readonly withinMs: number },
+): Promise<void> {
+  const identity = await readIdentity(of.stateDir);
+  if (identity === undefined) throw new Error("the node's key is not there");
+  const credential = nodeCredential({ node: name, userJwt }, identity);
+  const bus = await busLine({ servers, name: `doctor ${name}`, credential, withinMs: of.withinMs / 2 });
+  await bus.close();
 }
 
 /** False where nobody serves the seat, which the bus says at once. */

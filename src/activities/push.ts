@@ -1,7 +1,7 @@
 /** A7's steps: who is to be sent, sending, and waiting until every node said what became of it. */
 import { Context } from '@temporalio/activity';
 import { z } from 'zod';
-import type { PushRequest, PushResult } from '../domain/act/act.ts';
+import { pushResult, type PushRequest, type PushResult } from '../domain/act/act.ts';
 import { waitsForNode, type Arrival } from '../domain/act/waiting.ts';
 import { nodeName, type NodeName } from '../domain/words/names.ts';
 import type { Snapshot } from '../operations/act/declaration-records.ts';
@@ -29,19 +29,7 @@ type Told = Readonly<Record<'sent' | 'already' | 'unresolvable', readonly NodeNa
 };
 
 /** Of an act that has ended: what it came to. */
-const pushEnd = z.object({
-  result: z.object({
-    act: z.string(),
-    sent: z.int(),
-    alreadySent: z.int(),
-    applied: z.int(),
-    failed: z.array(nodeName),
-    failedCount: z.int(),
-    unresolvable: z.array(nodeName),
-    unresolvableCount: z.int(),
-    secretsMade: z.int(),
-  }),
-});
+const pushEnd = z.object({ result: pushResult });
 
 /** How many nodes a push is for; or what came of it, when there was nothing to do. */
 export type Prepared = { readonly nodes: number } | { readonly result: PushResult };

@@ -25,11 +25,18 @@ export async function keysAt(stateDir: string): Promise<NodeKeys> {
   const folder = path.join(stateDir, statePaths.keys);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   return {
-    identity: await userSeedAt(path.join(folder, 'identity.seed')),
+    identity: await userSeedAt(identityFile(stateDir)),
     client: await userSeedAt(path.join(folder, 'client.seed')),
     sealing: await sealingKeyAt(path.join(folder, 'sealing.key')),
     overlay: await overlayKeyAt(path.join(folder, 'overlay.key')),
   };
+}
+
+const identityFile = (stateDir: string): string => path.join(stateDir, statePaths.keys, 'identity.seed');
+
+/** Who the node is on the bus, for whoever only looks: undefined where it is not there. */
+export function readIdentity(stateDir: string): Promise<Seed | undefined> {
+  return readUserSeed(identityFile(stateDir));
 }
 
 /** The user seed in a file of its own (0600), made first where there is none. Throws `KeyFileFault` where there is something else. */

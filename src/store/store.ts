@@ -26,18 +26,36 @@ export type Tx = ReturnType<typeof txOf>;
 export type Store = Writes<Tx> &
   Reads<View> &
   ReadsNumbered<View> & {
-    /** Ends every connection, after those lent out have come back. */
+    /** Ends every connection: after those at work have come back, or, with `within`, with whatever they are still waiting for. */
     close(): Promise<void>;
   };
 
+type Within = { readonly connectMs: number; readonly answerMs: number };
+
 /**
  * Opens the store; connects on the first use. `connections`: how many at most, and so how many transactions at once.
+ * `within`: how long a connection, and each answer, may take before the transaction fails and its connection is given up; for as
+ * long as it takes when left out.
  */
-export function openStore(address: StoreAddress & { readonly connections?: number }): Store {
+export function openStore(address: StoreAddress & { readonly connections?: number; readonly within?: Within }): Store {
+  const { within } = address;
   // Queries that are asked together are sent together: most of a small transaction's time is the way there and back.
-  const pool = new pg.Pool({ ...connectionOf(address), pipeline: true, max: address.connections ?? 10 });
+  const pool = new pg.Pool({
+    ...connectionOf(address),
+    ...answering(within),
+    pipeline: true,
+    max: address.connections ?? 10,
+  });
   // A connection that breaks while nobody uses it is gone from the pool; the next use makes another.
   pool.on('error', () => {});
+  const atWork = new Set<pg.PoolClient>();
+  let isGivenUp = false;
+  const giveUp = ({ connection }: pg.PoolClient): void => void connection.stream.destroy();
+  pool.on('acquire', (client) => {
+    atWork.add(client);
+    if (isGivenUp) giveUp(client);
+  });
+  pool.on('release', (_, client) => atWork.delete(client));
   const inventories = inventoryReader();
 
   return {
@@ -45,7 +63,12 @@ export function openStore(address: StoreAddress & { readonly connections?: numbe
       untilUndisturbed(() => transaction(pool, begin[isolation], (query) => change(txOf(query, person, inventories)))),
     read: (look) => snapshot(pool, (query) => look(viewOf(query, inventories))),
     readNumbered: (look) => numberedSnapshot(pool, (query) => look(viewOf(query, inventories))),
-    close: () => pool.end(),
+    async close() {
+      const ended = pool.end();
+      isGivenUp = within !== undefined;
+      if (isGivenUp) atWork.forEach(giveUp);
+      await ended;
+    },
   };
 }
 
@@ -53,6 +76,12 @@ const begin: Readonly<Record<Isolation, string>> = {
   'read committed': 'begin isolation level read committed',
   serializable: 'begin isolation level serializable',
 };
+
+/** A server that takes a connection and says nothing keeps nobody waiting, and no process from its end. */
+const answering = (within: Within | undefined): pg.PoolConfig =>
+  within === undefined
+    ? {}
+    : { connectionTimeoutMillis: within.connectMs, query_timeout: within.answerMs, allowExitOnIdle: true };
 
 function viewOf(query: Query, inventories: InventoryReader) {
   return {

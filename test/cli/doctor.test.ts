@@ -10,6 +10,7 @@ import pg from 'pg';
 import { z } from 'zod';
 
 import { lookAtTemporal } from '../../cli/doctor/foundation.ts';
+import { localNodeFolder, nodeStateFolder } from '../../cli/node-folders.ts';
 import { makeSeed } from '../../src/bus/seed.ts';
 import { readFoundation, type Foundation } from '../../src/foundation/foundation.ts';
 import { connectionOf } from '../../src/store/address.ts';
@@ -105,6 +106,11 @@ describe('on a mesh', () => {
       .looseObject({ settings: z.unknown() })
       .parse(asJson((await mesh('config', 'show', '--json')).stdout));
     expect(found.settings).toEqual(config.settings);
+    // Beside the controller a node asks for itself as well as one that is alone on its machine.
+    const ofNode = await doctor(localNodeFolder(state, 'alpha'));
+    expect(ofNode.wrong).toEqual([]);
+    expect(ofNode.find('bus')).toMatchObject({ is: 'ok', says: 'lets alpha in', where: foundation.nats.url });
+    expect([ofNode.is('store'), ofNode.is('host of alpha')]).toEqual(['unknown', 'ok']);
     const elsewhere = { ...foundation, temporal: { ...foundation.temporal, namespace: 'elsewhere' } };
     expect(await lookAtTemporal(elsewhere, 4_000)).toMatchObject({ hasNamespace: false });
     const { code, stdout } = await mesh('doctor');
@@ -167,6 +173,18 @@ describe('on a mesh', () => {
       code: 1,
       said: expect.stringMatching(/authorization/i),
     });
+    // A node's: it is asked for by itself, and what it says names the machine on which to look.
+    const node = path.join(folder, 'node');
+    const from = nodeStateFolder(localNodeFolder(state, 'alpha'));
+    await cp(from, nodeStateFolder(node), { recursive: true, filter: (file) => !file.endsWith('host.lock') });
+    const another = makeSeed('user').reveal((text) => Buffer.from(text).toString('utf8'));
+    await writeFile(path.join(nodeStateFolder(node), 'keys/identity.seed'), another, { mode: 0o600 });
+    const ofNode = await doctor(node);
+    expect(ofNode.find('bus')).toMatchObject({
+      is: 'wrong',
+      says: expect.stringMatching(/credential of alpha: the bus refuses it/),
+      next: expect.arrayContaining([expect.stringContaining('mesh node show alpha')]),
+    });
     // The provisioner's own: its key is another's.
     await mkdir(path.join(folder, 'mesh-provisioner'), { mode: 0o700 });
     await copyFile(path.join(state, 'mesh-provisioner/bus.json'), path.join(folder, 'mesh-provisioner/bus.json'));
@@ -192,6 +210,7 @@ describe('on a mesh', () => {
       expect(found.wrong).toEqual(['bus']);
       expect([found.is('store'), found.is('Temporal')]).toEqual(['ok', 'ok']);
       expect(found.find('queue controller')).toMatchObject({ is: 'unknown', facts: { taskQueue: 'controller' } });
+      expect((await doctor(localNodeFolder(state, 'alpha'))).wrong).toEqual(['bus']);
     } finally {
       process.kill(pid, 'SIGCONT');
     }

@@ -1,8 +1,10 @@
 /** A mesh with one node whose host looks every moment: what a person sees of drift, of what is stuck, of a plan, as it happens. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createServer, type Socket } from 'node:net';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { z } from 'zod';
@@ -38,10 +40,9 @@ resources:
   - { kind: process, name: web, command: [sleep, "1000"], env: { TITLE: "${title}" } }
 `;
 
-/** The same mesh, seen from a state folder in which one part of it has a port that nothing listens on. */
-async function meshWithout(part: string): Promise<string> {
-  const folder = path.join(state, `without-${part}`);
-  await mkdir(folder);
+/** The same mesh, seen from a state folder in which one part of it has another port: one that nothing listens on, where none is given. */
+async function meshWithout(part: string, port = 1): Promise<string> {
+  const folder = await mkdtemp(path.join(state, `without-${part}-`));
   await symlink(path.join(state, 'secrets'), path.join(folder, 'secrets'));
   const kept = z
     .looseObject({ ports: z.record(z.string(), z.int()) })
@@ -49,7 +50,7 @@ async function meshWithout(part: string): Promise<string> {
   expect(Object.keys(kept.ports)).toContain(part);
   await writeFile(
     path.join(folder, 'foundation.json'),
-    JSON.stringify({ ...kept, ports: { ...kept.ports, [part]: 1 } }),
+    JSON.stringify({ ...kept, ports: { ...kept.ports, [part]: port } }),
   );
   return folder;
 }
@@ -135,7 +136,12 @@ describe('plan', () => {
     const { code, stdout, stderr } = await runMesh(['plan', 'alpha', '--full', '--json', '--state', elsewhere]);
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
     expect(asJson(stdout)).toMatchObject({
-      nodes: [{ change: { length: 2 }, changesUnknown: expect.stringContaining('the bus does not answer') }],
+      nodes: [
+        {
+          change: { length: 2 },
+          changesUnknown: expect.stringMatching(/the bus at \S+ cannot be used: no NATS server greets there/),
+        },
+      ],
     });
     expect((await json('push')).code).toBe(0);
   });
@@ -333,6 +339,39 @@ describe('[C94] JSON that is', () => {
     });
     expect(body).not.toHaveProperty('unbegun');
   });
+
+  test('[U5] a server that takes the line and says nothing keeps no command waiting: which one it is, is said', async () => {
+    const lines = new Set<Socket>();
+    const server = createServer((line) => lines.add(line.on('error', () => undefined)));
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = z.object({ port: z.int() }).parse(server.address());
+    const asked = async (part: string, ...args: string[]) => {
+      const { code, stdout } = await runMesh([...args, '--json', '--state', await meshWithout(part, port)]);
+      return { code, body: asJson(stdout) };
+    };
+    const [store, listed, bus, push] = await Promise.all([
+      asked('postgres', 'status'),
+      asked('temporal', 'status'),
+      asked('nats', 'ask', 'the-controller'),
+      asked('temporal', 'push'),
+    ]);
+    for (const line of lines) line.destroy();
+    server.close();
+    const at = `127.0.0.1:${port}`;
+    expect(store).toMatchObject({
+      code: 1,
+      body: { kind: 'store-down', what: expect.stringContaining(`takes connections at ${at}`), next: ['mesh doctor'] },
+    });
+    expect(listed).toMatchObject({ code: 6, body: { unbegunUnknown: expect.stringContaining(at) } });
+    expect(bus).toMatchObject({
+      code: 1,
+      body: { kind: 'fault', what: expect.stringContaining(`${at} cannot be used`) },
+    });
+    expect(push).toMatchObject({
+      code: 1,
+      body: { kind: 'fault', what: expect.stringContaining(`Temporal does not answer at ${at}`) },
+    });
+  }, 60_000);
 
   test('[C94] a store that does not answer is a fault, as JSON, for every read', async () => {
     const down = await meshWithout('postgres');

@@ -13,7 +13,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import pg from 'pg';
 import { z } from 'zod';
 
-import { rotationResult } from '../../cli/acts/results.ts';
+import { rotationResult } from '../../src/domain/act/act.ts';
 import { atStep } from '../../cli/acts/trying.ts';
 import type { Trying } from '../../cli/bodies/trying.ts';
 import { pushId, rotationId } from '../../src/domain/act/act.ts';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type pg from 'pg';
 
 import { pushId, rotationId } from '../../src/domain/act/act.ts';
-import { rotationResult } from '../../cli/acts/results.ts';
+import { rotationResult } from '../../src/domain/act/act.ts';
 import { raiseActingMesh, type ActingMesh } from '../acts/acting-mesh.ts';
 import { addAll, consumerModule, databaseModule, place } from '../acts/catalogue.ts';
 import type { PlayedNode } from '../acts/played-node.ts';

@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import pg from 'pg';
-import type { StoreAddress } from '../../src/store/address.ts';
+import { connectionOf, type StoreAddress } from '../../src/store/address.ts';
 import { openStore, type Store } from '../../src/store/store.ts';
 import type { Refusal } from '../../src/domain/refusal/refusal.ts';
 import { migratedDatabases } from '../support/database.ts';
 import { raiseForTests, type TestServers } from '../support/foundation.ts';
+import { until } from '../support/until.ts';
 
 let servers: TestServers;
 let databases: Awaited<ReturnType<typeof migratedDatabases>>;
@@ -95,6 +96,36 @@ test('[D4] a look that fails gives its lock back: the next number can be taken',
   ).rejects.toThrow('on purpose');
   expect((await store.readNumbered(async () => undefined)).number).toBe(2);
 });
+
+test('a server that does not answer in time ends the transaction and no other, and closing waits for none', async () => {
+  const bounded = openStore({ ...address, within: { connectMs: 5_000, answerMs: 300 } });
+  const stopped = openStore({ ...address, within: { connectMs: 5_000, answerMs: 60_000 } });
+  const tell = (by: Store, kind: string) => by.write('ada', async (tx) => tx.event({ kind, about: 'alpha' }));
+  const client = new pg.Client(connectionOf(address));
+  await client.connect();
+  await client.query('begin; lock table mesh.events in access exclusive mode');
+  await expect(tell(bounded, 'late')).rejects.toThrow('the store went away in the middle of a transaction');
+  const abandoned = tell(stopped, 'abandoned').then(
+    () => 'written',
+    () => 'ended',
+  );
+  // The server goes on with what nobody waits for any more.
+  await until(async () => (await waitingForLocks(client)) === 2, { withinMs: 10_000, what: 'both to wait' });
+  await stopped.close();
+  expect(await abandoned).toBe('ended');
+  await client.query('commit');
+  await client.end();
+  await tell(bounded, 'after');
+  await bounded.close();
+  expect((await store.read((view) => view.eventRows({ limit: 10 }))).map(({ kind }) => kind)).toEqual(['after']);
+});
+
+async function waitingForLocks(client: pg.Client): Promise<number> {
+  const { rows } = await client.query<{ waiting: number }>(
+    'select count(*)::int as waiting from pg_locks where not granted and database = (select oid from pg_database where datname = current_database())',
+  );
+  return rows[0]?.waiting ?? 0;
+}
 
 test('a change that another transaction was in the way of is run again from the start', async () => {
   let runs = 0;

@@ -14,6 +14,7 @@ export const actCancel: CommandDefinition = {
   async run(given, context) {
     const { withController } = await import('../../controller.ts');
     const { findAct } = await import('../../acts/find-act.ts');
+    const { promptly } = await import('../../acts/temporal.ts');
     const { isRefusal } = await import('../../../src/domain/refusal/refusal.ts');
     return withController(context, async (controller) => {
       const found = await findAct(controller, given.text('ACT'));
@@ -21,7 +22,8 @@ export const actCancel: CommandDefinition = {
       const refusal = refuseToCancel(found);
       if (refusal !== undefined) return refusal;
       const { workflowId, act } = found.kind === 'begun' ? found.row : found;
-      await (await controller.temporal()).workflow.getHandle(workflowId, act).cancel();
+      const client = await controller.temporal();
+      await promptly(client, () => client.workflow.getHandle(workflowId, act).cancel());
       return answer('mesh.act-cancelled', { act, workflowId }, drawCancelled);
     });
   },

@@ -1,5 +1,6 @@
 import type { AtStep } from '../../acts/trying.ts';
 import { answer, jsonOf } from '../../answer.ts';
+import type { Controller } from '../../controller.ts';
 import type { CommandDefinition } from '../../definition.ts';
 import { drawAct, drawUnbegun } from '../../render/acts.ts';
 import { rfc3339 } from '../../render/time.ts';
@@ -19,7 +20,6 @@ export const actShow: CommandDefinition = {
     const { withController } = await import('../../controller.ts');
     const { findAct } = await import('../../acts/find-act.ts');
     const { followAct } = await import('../../acts/follow-act.ts');
-    const { atStep } = await import('../../acts/trying.ts');
     const { actBody, uiLink } = await import('../../bodies/act.ts');
     const { isRefusal } = await import('../../../src/domain/refusal/refusal.ts');
     return withController(context, async (controller) => {
@@ -42,9 +42,8 @@ export const actShow: CommandDefinition = {
       const { workflowId, act } = found.kind === 'begun' ? found.row : found;
       const isOver = found.kind === 'begun' && found.row.endedAt !== undefined;
       // What the store knows of the act is shown also while Temporal is away.
-      const client = isOver ? undefined : await controller.temporal().catch(() => undefined);
-      const { isTakenUp, trying }: AtStep =
-        client === undefined ? { isTakenUp: false } : await atStep(client, workflowId, act);
+      const step = isOver ? undefined : await stepOf(controller, workflowId, act).catch(() => undefined);
+      const { isTakenUp, trying }: AtStep = step ?? { isTakenUp: false };
       const failing = trying === undefined ? {} : { trying };
       if (found.kind === 'begun') {
         const detail = jsonOf(found.row.detail) ?? {};
@@ -64,3 +63,10 @@ export const actShow: CommandDefinition = {
     });
   },
 };
+
+async function stepOf({ temporal }: Controller, workflowId: string, act: string): Promise<AtStep> {
+  const { promptly } = await import('../../acts/temporal.ts');
+  const { atStep } = await import('../../acts/trying.ts');
+  const client = await temporal();
+  return promptly(client, () => atStep(client, workflowId, act));
+}

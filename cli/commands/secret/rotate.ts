@@ -48,8 +48,8 @@ export const secretRotate: CommandDefinition = {
   async run(given, context) {
     const { withController } = await import('../../controller.ts');
     const { runAct } = await import('../../acts/run-act.ts');
-    const { rotationResult } = await import('../../acts/results.ts');
-    const { rotationId, rotationNodes, rotationSummary } = await import('../../../src/domain/act/act.ts');
+    const { rotationId, rotationNodes, rotationResult, rotationSummary } =
+      await import('../../../src/domain/act/act.ts');
     const { sha256Hex } = await import('../../../src/sealing/digest.ts');
     const { isRefusal } = await import('../../../src/domain/refusal/refusal.ts');
     checkForm(given);

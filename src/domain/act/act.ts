@@ -33,22 +33,24 @@ export type RotationRequest = {
   readonly limitMs?: number;
 };
 
-export type RotationResult = {
-  readonly act: string;
-  readonly committed: boolean;
-  readonly credentials: number;
+/** What acts come to: written down by one version of the controller, and maybe read by another. */
+export const rotationResult = z.object({
+  act: z.string(),
+  committed: z.boolean(),
+  credentials: z.int(),
   /** How many of them had an overlap: old and new both worked until the consumer was seen with the new one. */
-  readonly overlapping: number;
+  overlapping: z.int(),
   /** Without overlap: for how long at most, ms, only one end had the new credential, by the controller's clock. 0 when all overlapped. */
-  readonly windowMs: number;
+  windowMs: z.number(),
   /** Sessions that were ended because they outlived the grace (S11). */
-  readonly sessionsEnded: number;
+  sessionsEnded: z.int(),
   /** Consumers that were withdrawn from although they were not seen with the new one, because the limit passed. */
-  readonly cutOff: readonly string[];
+  cutOff: z.array(z.string()).readonly(),
   /** When both generations of every overlapping credential worked, and when the old ones began to be withdrawn; the controller's clock. */
-  readonly overlapFrom?: string;
-  readonly overlapUntil?: string;
-};
+  overlapFrom: z.iso.datetime().exactOptional(),
+  overlapUntil: z.iso.datetime().exactOptional(),
+});
+export type RotationResult = Readonly<z.infer<typeof rotationResult>>;
 
 export type PushRequest = {
   /** Absent: every node that has joined. */
@@ -59,19 +61,20 @@ export type PushRequest = {
 /** The signal by which whoever joins a push that runs says that something may have been declared since it sent (A16, C89). */
 export const pushAskedAgain = 'pushAskedAgain';
 
-export type PushResult = {
-  readonly act: string;
+export const pushResult = z.object({
+  act: z.string(),
   /** Nodes that got a message, and nodes whose last message already said the same (D7). */
-  readonly sent: number;
-  readonly alreadySent: number;
-  readonly applied: number;
+  sent: z.int(),
+  alreadySent: z.int(),
+  applied: z.int(),
   /** Bounded: at most ten of each are named, `…Count` says how many there are. */
-  readonly failed: readonly NodeName[];
-  readonly failedCount: number;
-  readonly unresolvable: readonly NodeName[];
-  readonly unresolvableCount: number;
-  readonly secretsMade: number;
-};
+  failed: z.array(nodeName).readonly(),
+  failedCount: z.int(),
+  unresolvable: z.array(nodeName).readonly(),
+  unresolvableCount: z.int(),
+  secretsMade: z.int(),
+});
+export type PushResult = Readonly<z.infer<typeof pushResult>>;
 
 export type EnrolRequest = {
   readonly node: NodeName;
@@ -83,14 +86,15 @@ export type EnrolResult = { readonly act: string; readonly node: NodeName; reado
 
 export type RemovalRequest = { readonly node: NodeName; readonly person: string };
 /** Lists are bounded: at most twenty are named, `…Count` says how many there were. */
-export type RemovalResult = {
-  readonly act: string;
-  readonly node: NodeName;
-  readonly pins: readonly string[];
-  readonly pinsCount: number;
-  readonly credentials: readonly string[];
-  readonly credentialsCount: number;
-};
+export const removalResult = z.object({
+  act: z.string(),
+  node: nodeName,
+  pins: z.array(z.string()).readonly(),
+  pinsCount: z.int(),
+  credentials: z.array(z.string()).readonly(),
+  credentialsCount: z.int(),
+});
+export type RemovalResult = Readonly<z.infer<typeof removalResult>>;
 
 /** A1: one workflow id per thing rotated, so that two acts over the same one are impossible. */
 export function rotationId(selection: RotationSelection, hash: (text: string) => string): string {

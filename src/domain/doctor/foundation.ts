@@ -102,6 +102,23 @@ export function judgeBus(at: At, looked: Looked<{ readonly missing: readonly str
   return { part, of, is: 'wrong', says, where, next: ['mesh down && mesh up'], facts: { missing } };
 }
 
+/** The bus, as the node that a machine without a controller is: nothing else of the mesh can be asked from there. */
+export function judgeNodeBus(node: string, where: string, looked: Looked<void>): Finding {
+  const of = 'bus';
+  if (looked.kind === 'seen') return { part, of, is: 'ok', says: `lets ${node} in`, where, next: [] };
+  return {
+    part,
+    of,
+    is: 'wrong',
+    says: `cannot be used with the credential of ${node}: ${whyUnseen(looked)}; the host goes on with what it has`,
+    where,
+    next: [
+      "mesh doctor   # on the controller's machine",
+      `mesh node show ${node}   # there too: whether it is a node still`,
+    ],
+  };
+}
+
 export type TemporalSeen = {
   readonly hasNamespace: boolean;
   /** Search attributes that are not registered there. */
