@@ -41,7 +41,7 @@ try {
     resources,
     granters: [],
   };
-  const envelope = signEnvelope({ node: 'anvil', number: 1, text: JSON.stringify(declared), key });
+  const envelope = await signEnvelope({ node: 'anvil', number: 1, text: JSON.stringify(declared), key });
   const pass = () => reconciler.pass({ kind: 'came', envelope }, []);
   const look = async () => {
     for (const one of resources) {
