@@ -8,6 +8,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   statfsSync,
   writeFileSync,
 } from 'node:fs';
@@ -32,7 +33,9 @@ const jest = spawn(
 );
 // An interrupt reaches jest by the terminal; this process stays to clean up and say how it went.
 for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => jest.kill(signal));
+const waiting = setInterval(endOverdue, 1_000);
 const code = await new Promise((resolve) => jest.on('exit', (status) => resolve(status ?? 1)));
+clearInterval(waiting);
 
 const left = await leftRunning();
 for (const { pid, args } of left) {
@@ -50,6 +53,13 @@ rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
 const failures = Math.max(failed + (left.length > 0 ? 1 : 0), code === 0 ? 0 : 1);
 console.log(`${passed} passed, ${failures} failed`);
 process.exit(failures === 0 ? 0 : 1);
+
+/** A test that failed may have left something open that jest would wait for without end: what it counted is what there is to say. */
+function endOverdue() {
+  if (!existsSync(countsFile) || Date.now() - statSync(countsFile).mtimeMs < 20_000) return;
+  console.error('the tests are over, and something that is still open keeps their process from its end');
+  jest.kill('SIGKILL');
+}
 
 /**
  * In memory where the machine has that to spare: some seventy servers are raised on data of their own, and to write it to a disk
