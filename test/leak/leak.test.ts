@@ -451,8 +451,15 @@ const bites: readonly Bite[] = [
   { into: "JetStream's files", leak: async () => undefined, search: inFiles, where: /nats\/.*\.blk$/ },
   {
     into: "a workflow's input",
-    leak: () =>
-      mesh.temporal.workflow.start('leak', { taskQueue: 'nobody', workflowId: 'leak', args: [{ password: planted }] }),
+    leak: async () => {
+      await mesh.temporal.workflow.start('leak', {
+        taskQueue: 'nobody',
+        workflowId: 'leak',
+        args: [{ password: planted }],
+      });
+      // The server lists it a moment later, and it is by the list that histories are found.
+      await until(async () => (await listed()).includes('leak'), { withinMs: 10_000, what: 'Temporal to list it' });
+    },
     search: () => hitsIn(historiesOf(mesh.temporal)),
     where: /^leak history$/,
   },
@@ -481,6 +488,12 @@ const bites: readonly Bite[] = [
     where: /^environ of/,
   },
 ];
+
+async function listed(): Promise<readonly string[]> {
+  const found: string[] = [];
+  for await (const { workflowId } of mesh.temporal.workflow.list()) found.push(workflowId);
+  return found;
+}
 
 async function untilSampled(kind: string, args: readonly string[], env: Readonly<Record<string, string>>) {
   const child = spawn(process.execPath, [...args], { env, stdio: 'ignore' });
