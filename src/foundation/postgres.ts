@@ -48,11 +48,11 @@ export async function startPostgres(
         return { ...ready, port: asked.port, wasRunning: false };
       }
       const said = (await readFile(asked.log)).subarray(from).toString('utf8');
-      // A server that whoever was killed had just started shows itself only now; and the children of a killed one keep its
-      // memory until they see that it is gone. Both are a matter of moments.
+      // A server that somebody else, or whoever was killed, has just started shows itself only now; and the children of a
+      // killed one keep its memory until they see that it is gone. Both are a matter of moments.
       const isPassing = isRefusal(child)
         ? await hasServer(asked.dataDir)
-        : /pre-existing shared memory|lock file .* already exists/.test(said);
+        : /pre-existing shared memory|lock file .* (already exists|is empty)/.test(said);
       if (tries === 50 || !isPassing) {
         if (isRefusal(child)) return child;
         throw new Error(`PostgreSQL did not start: ${lastWords(said)}`);

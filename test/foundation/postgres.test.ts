@@ -121,6 +121,19 @@ describe('a server over a folder', () => {
     await stopPostgres(asked());
   });
 
+  test('[U11] a lock that another start is just about to write is waited for', async () => {
+    const lock = path.join(asked().dataDir, 'postmaster.pid');
+    await writeFile(lock, '');
+    const starting = start();
+    await until(async () => (await readFile(place('log'), 'utf8')).trimEnd().endsWith('server startup crash.'), {
+      withinMs: 10_000,
+      what: 'the server to have seen an empty lock',
+    });
+    await rm(lock);
+    expect(await starting).toMatchObject({ wasRunning: false });
+    await stopPostgres(asked());
+  });
+
   test('[U11] a folder that its user cannot come to is handed over open, and nobody’s rights are widened', async () => {
     await mkdir(place('closed'), { mode: 0o700 });
     const dataDir = path.join(place('closed'), 'postgres');
