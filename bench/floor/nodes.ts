@@ -1,9 +1,9 @@
 /** The floor's nodes: they apply what they are sent; for a rotation they open and hold what is staged, and the provider grants. */
+import { z } from 'zod';
 import type { BusConnection } from '../../src/bus/connection.ts';
 import { makeSealingKey, open, type SealingKey } from '../../src/sealing/box.ts';
 import type { Work } from '../nodes-at-work.ts';
 import { fileOfNode } from '../written-files.ts';
-import { z } from 'zod';
 
 const filesSent = z.array(fileOfNode);
 

@@ -62,6 +62,8 @@ export async function followAct<T>(
   const startedMs = Date.now();
   let begun = false;
   let saidNoWorker = false;
+  /** Temporal, asked whether somebody has taken it up, did not answer. */
+  let isUntold = false;
   let trying: Trying | undefined;
   let storeDown: Problem | undefined;
   let askedAtMs = 0;
@@ -85,13 +87,14 @@ export async function followAct<T>(
         const asked = promptly(client, () => atStep(client, started.workflowId, started.act)).catch(() => undefined);
         const step = await Promise.race([asked, interrupt.happened]);
         if (step === 'interrupted') throw new Stopped(goesOn(started, step));
+        isUntold = step === undefined;
         trying = step?.trying;
         // Somebody has taken it up, although nothing of it is written down yet.
         begun ||= step?.isTakenUp === true;
         storeDown = trying === undefined || 'down' in look ? undefined : await refusesWrites();
       }
       const down = 'down' in look ? look.down : storeDown;
-      if (!begun && !saidNoWorker && down === undefined && waitedMs >= noWorkerAfterMs) {
+      if (!begun && !isUntold && !saidNoWorker && down === undefined && waitedMs >= noWorkerAfterMs) {
         saidNoWorker = true;
         progress.say(nobodyWorks);
       }
@@ -100,8 +103,8 @@ export async function followAct<T>(
       else if (row !== undefined) progress.step(stepOf(waits.parse(row.detail), context));
       if (waitedMs >= timeoutMs)
         throw new Stopped(
-          begun || down !== undefined
-            ? timedOut(started, timeoutMs, { detail: row?.detail, trying, down })
+          begun || isUntold || down !== undefined
+            ? timedOut(started, timeoutMs, { detail: row?.detail, trying, down, isUntold: isUntold && !begun })
             : noWorker(started),
         );
     }
@@ -208,10 +211,14 @@ function goesOn({ workflowId, act }: StartedAct, kind: 'interrupted'): Problem {
 function timedOut(
   { workflowId, act }: StartedAct,
   timeoutMs: number,
-  { detail, trying, down }: { detail: unknown; trying: Trying | undefined; down: Problem | undefined },
+  of: { detail: unknown; trying: Trying | undefined; down: Problem | undefined; isUntold: boolean },
 ): Problem {
+  const { detail, trying, down, isUntold } = of;
   const { waitsFor } = waits.catch({ waitsFor: [], failing: '' }).parse(detail);
-  const working = waitsFor.length === 0 ? 'it is still working' : `it waits for ${waitsFor.slice(0, 5).join('; ')}`;
+  const atWork = isUntold
+    ? 'whether anybody has taken it up is not known: Temporal does not answer'
+    : 'it is still working';
+  const working = waitsFor.length === 0 ? atWork : `it waits for ${waitsFor.slice(0, 5).join('; ')}`;
   return problem('wait-timed-out', {
     what: `${workflowId} has not ended after ${span(timeoutMs)}; it goes on`,
     why: down?.what ?? (trying === undefined ? working : tryingInWords(trying)),

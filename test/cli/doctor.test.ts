@@ -16,6 +16,7 @@ import { readFoundation, type Foundation } from '../../src/foundation/foundation
 import { connectionOf } from '../../src/store/address.ts';
 import { watchedFolder } from '../support/foundation.ts';
 import { startTypeScript } from '../support/program.ts';
+import { until } from '../support/until.ts';
 import { asJson, emptyFolder, runMesh, startMesh, type Ran } from './run-mesh.ts';
 
 const shell = promisify(execFile);
@@ -232,6 +233,21 @@ describe('on a mesh', () => {
       facts: { nobodyWorks: true, taskQueue: 'controller', strays: ['deply'] },
     });
     expect(found.find('queue controller')?.next[0]).toBe('mesh work controller');
+    // Temporal alone knows whether somebody took it up: where it says nothing, that is not known, and not that nobody did.
+    const untold = startMesh(['push', '--timeout', '12s', '--json', '--state', state]);
+    await until(() => untold.stderr().includes('Joined'), { withinMs: 20_000, what: 'it to be joined' });
+    const temporal = pidOf('run/temporal.pid');
+    process.kill(temporal, 'SIGSTOP');
+    try {
+      expect(await untold.ended).toBe(5);
+    } finally {
+      process.kill(temporal, 'SIGCONT');
+    }
+    expect(asJson(untold.stdout())).toMatchObject({
+      kind: 'wait-timed-out',
+      why: expect.stringContaining('is not known: Temporal does not answer'),
+    });
+    expect(untold.stderr()).not.toContain('Nothing is working');
     const controller = startMesh(['work', 'controller', '--state', state]);
     try {
       // What was asked for while nobody was there is done, without being asked for again.

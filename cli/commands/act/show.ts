@@ -43,8 +43,7 @@ export const actShow: CommandDefinition = {
       const isOver = found.kind === 'begun' && found.row.endedAt !== undefined;
       // What the store knows of the act is shown also while Temporal is away.
       const step = isOver ? undefined : await stepOf(controller, workflowId, act).catch(() => undefined);
-      const { isTakenUp, trying }: AtStep = step ?? { isTakenUp: false };
-      const failing = trying === undefined ? {} : { trying };
+      const failing = step?.trying === undefined ? {} : { trying: step.trying };
       if (found.kind === 'begun') {
         const detail = jsonOf(found.row.detail) ?? {};
         return answer('mesh.act', { ...actBody(found.row, temporal), ...failing, detail }, drawAct);
@@ -55,7 +54,7 @@ export const actShow: CommandDefinition = {
         workflowId,
         stage: 'not begun',
         askedAt: rfc3339(askedAt),
-        waitsFor: isTakenUp ? [] : ['a controller to take it up'],
+        waitsFor: step?.isTakenUp === false ? ['a controller to take it up'] : [],
         ...failing,
         ui: uiLink(temporal, workflowId, act),
       };
